@@ -1,0 +1,31 @@
+# Every target makes its own environment in .venv; a Python of at least 3.11 is all it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test check lint bench clean
+
+demo: $(READY)          ## fill damaged pictures and show what came out
+	$(BIN)/manifill demo
+
+test: $(READY)          ## all tests, doctests included
+	$(BIN)/python -m pytest -q -n auto
+
+check: $(READY) lint test  ## lint, strict types, tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)         ## accuracy and time, ours and the peers', side by side
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv
+
+$(READY): pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manifill needs Python 3.11 or newer')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(READY)

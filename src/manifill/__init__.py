@@ -1,0 +1,14 @@
+"""manifill fills the holes in data, by iterated geometric harmonics.
+
+    import manifill
+    completed = manifill.impute(table_with_holes)
+
+`IGHImputer` is the same as a scikit-learn transformer, `GeometricHarmonics` extends functions from known
+rows to any rows, and the rooms below (`kernels`, `solvers`, `sweep`, `amputation`, `metrics`) hold the parts.
+"""
+
+from manifill.estimators import GeometricHarmonics, IGHImputer, impute
+
+__version__ = "0.1.0"
+
+__all__ = ["GeometricHarmonics", "IGHImputer", "__version__", "impute"]

@@ -1,0 +1,177 @@
+"""Make holes on purpose. Every function returns a mask, True where a value is to be removed.
+
+`np.where(mask, np.nan, X)` then has the holes. The same seed gives the same mask.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import rankdata
+
+from manifill.arrays import Array, Mask
+from manifill.errors import InvalidInput
+
+Seed = np.random.Generator | int | None
+
+
+def _check_rate(rate: float) -> None:
+    if not 0 <= rate <= 1:
+        raise InvalidInput(f"rate must lie between 0 and 1; got {rate!r}.")
+
+
+def _table(X: npt.ArrayLike) -> Array:
+    table = np.asarray(X, dtype=np.float64)
+    if table.ndim != 2:
+        raise InvalidInput(f"X must be a table with two dimensions; got {table.ndim}.")
+    gaps = np.isnan(table).any(axis=0)
+    if gaps.any():
+        raise InvalidInput(
+            "X must be complete, since its values decide what goes missing; "
+            f"columns {np.flatnonzero(gaps).tolist()} have gaps. Remove or fill them first."
+        )
+    return table
+
+
+def _probability(driver: Array, rate: float, strength: float) -> Array:
+    """Chances (n,) that rise with the rank of `driver` and are `rate` on average."""
+    if rate in (0.0, 1.0) or len(driver) < 2:
+        return np.full(len(driver), float(rate))
+    position = (rankdata(driver) - 0.5) / len(driver) - 0.5
+    logit = strength * position
+    bound = abs(strength) + 50.0
+    shift = brentq(lambda a: expit(a + logit).mean() - rate, -bound, bound)
+    chance: Array = expit(shift + logit)
+    return chance
+
+
+def mcar(shape: tuple[int, ...], rate: float, seed: Seed = None) -> Mask:
+    """Missing completely at random: every value with probability `rate`, whatever it is.
+
+    Examples
+    --------
+    >>> mask = mcar((100, 50), 0.3, seed=0)
+    >>> mask.mean().round(2), mask.dtype
+    (np.float64(0.3), dtype('bool'))
+    """
+    _check_rate(rate)
+    return np.random.default_rng(seed).random(shape) < rate
+
+
+def mar(
+    X: npt.ArrayLike,
+    rate: float,
+    seed: Seed = None,
+    *,
+    driver: int | None = None,
+    strength: float = 6.0,
+) -> Mask:
+    """Missing at random: the rank of an observed column decides how likely the others are missing.
+
+    Parameters
+    ----------
+    X : (n, d), complete.
+    rate : share of the values missing in all columns but the driver, which stays complete.
+    driver : the column that decides; None draws one.
+    strength : log-odds between the lowest and the highest rank; 0 is MCAR, negative hits low values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(200.0).reshape(100, 2)
+    >>> mask = mar(X, 0.4, seed=0, driver=0)
+    >>> bool(mask[:, 0].any()), bool(mask[50:, 1].mean() > mask[:50, 1].mean())
+    (False, True)
+    """
+    _check_rate(rate)
+    table = _table(X)
+    rng = np.random.default_rng(seed)
+    n, d = table.shape
+    if d < 2:
+        raise InvalidInput("MAR needs at least two columns, one of which stays complete; got one.")
+    if driver is not None and not -d <= driver < d:
+        raise InvalidInput(f"driver must be a column between 0 and {d - 1}; got {driver}.")
+    column = int(rng.integers(d)) if driver is None else driver
+    chance = _probability(table[:, column], rate, strength)
+    mask = rng.random((n, d)) < chance[:, None]
+    mask[:, column] = False
+    return mask
+
+
+def mnar(X: npt.ArrayLike, rate: float, seed: Seed = None, *, strength: float = 6.0) -> Mask:
+    """Missing not at random: the rank of the value itself decides how likely it is missing.
+
+    Parameters
+    ----------
+    X : (n, d), complete.
+    rate : share of the values missing in each column.
+    strength : log-odds between the lowest and the highest rank; 0 is MCAR, negative hits low values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(300.0).reshape(100, 3)
+    >>> mask = mnar(X, 0.4, seed=0)
+    >>> bool(mask[50:].mean() > mask[:50].mean())
+    True
+    """
+    _check_rate(rate)
+    table = _table(X)
+    chance = np.column_stack([_probability(column, rate, strength) for column in table.T])
+    return np.random.default_rng(seed).random(table.shape) < chance
+
+
+def _stack(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    if len(shape) != 3 or min(shape) < 1:
+        raise InvalidInput(f"shape must be (images, height, width), all at least 1; got {shape}.")
+    return shape
+
+
+def blocks(
+    shape: tuple[int, int, int], size: int | tuple[int, int], seed: Seed = None, *, count: int = 1
+) -> Mask:
+    """`count` rectangles of `size` (height, width) at random places in every image of a stack.
+
+    Parameters
+    ----------
+    shape : (images, height, width).
+
+    Examples
+    --------
+    >>> blocks((5, 16, 16), (4, 6), seed=0).sum(axis=(1, 2))
+    array([24, 24, 24, 24, 24])
+    """
+    _, height, width = _stack(shape)
+    tall, wide = (size, size) if isinstance(size, int | np.integer) else size
+    if not (1 <= tall <= height and 1 <= wide <= width):
+        raise InvalidInput(f"size must fit into {height} × {width} pixels; got {tall} × {wide}.")
+    if count < 0:
+        raise InvalidInput(f"count must be at least 0; got {count}.")
+    rng = np.random.default_rng(seed)
+    mask = np.zeros(shape, dtype=np.bool_)
+    for image in mask:
+        for _ in range(count):
+            top, left = rng.integers(height - tall + 1), rng.integers(width - wide + 1)
+            image[top : top + tall, left : left + wide] = True
+    return mask
+
+
+def lines(shape: tuple[int, int, int], rate: float, seed: Seed = None, *, vertical: bool = False) -> Mask:
+    """Whole lines of pixels, each missing with probability `rate` in every image of a stack.
+
+    Parameters
+    ----------
+    shape : (images, height, width).
+    vertical : columns of pixels instead of rows of pixels.
+
+    Examples
+    --------
+    >>> mask = lines((3, 8, 8), 0.5, seed=0)
+    >>> bool((mask.all(axis=2) == mask.any(axis=2)).all())
+    True
+    """
+    _check_rate(rate)
+    images, height, width = _stack(shape)
+    rng = np.random.default_rng(seed)
+    gone = rng.random((images, 1, width) if vertical else (images, height, 1)) < rate
+    return np.broadcast_to(gone, shape).copy()

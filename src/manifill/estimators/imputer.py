@@ -1,0 +1,294 @@
+"""`IGHImputer`: iterated geometric harmonics as a scikit-learn transformer."""
+
+import sys
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.impute import MissingIndicator
+from sklearn.utils.validation import check_is_fitted
+
+from manifill.arrays import Mask, Table
+from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
+from manifill.estimators.validation import column_labels, read_bounds, read_groups, read_table
+from manifill.estimators.words import (
+    as_generator,
+    as_kernel,
+    as_order,
+    as_schedule,
+    as_solver,
+    as_start,
+    check_number,
+)
+from manifill.sweep import (
+    GivenStart,
+    Model,
+    Plateau,
+    Problem,
+    RelativeChange,
+    State,
+    Status,
+    StoppingRule,
+    SweepLimit,
+    TimeLimit,
+    sweeps,
+)
+
+
+class IGHImputer(TransformerMixin, BaseEstimator):
+    """Fill missing values by iterated geometric harmonics.
+
+    Each column is a function on the rows, known on some of them. A kernel between the rows, made from
+    all *other* columns, extends it to the rows where it is missing; the columns are swept again and
+    again until the fill settles. Columns are standardised inside; results are in their own units, and
+    observed values come back bit for bit.
+
+    Parameters
+    ----------
+    kernel : {"auto", "gaussian", "laplacian", "semilinear", "self_tuning", "polynomial", "cosine"}, \
+            kernel or function, default="auto"
+        How alike two rows are: a word, an object from `manifill.kernels` or a function of two arrays of
+        rows. "auto" is a Laplacian of the median distance plus a linear part.
+    solver : {"auto", "ridge", "spectral"} or solver, default="auto"
+        How a column is extended: a word or an object from `manifill.solvers`. "spectral" is the paper's;
+        "auto" is the faster "ridge" wherever the kernel allows it.
+    schedule : {"auto", "column", "block"} or int, default="auto"
+        How many columns are left out together: one, as in the paper, or a block that shares one kernel
+        matrix. "auto" takes blocks on wide data, where that does not change the error.
+    start : {"normal", "mean"} or array of the shape of X, default="normal"
+        First values of the missing entries. "normal" draws around the column mean, as in the paper.
+    order : {"random", "fixed", "missingness"}, default="random"
+        In which order each sweep visits the columns.
+    max_sweeps : int, default=20
+        Most sweeps.
+    tol : float, default=0.01
+        The fill has settled when a sweep changes it by less than this, in standard deviations of the
+        columns (root mean square over all missing entries).
+    time_limit : float or None, default=None
+        Most seconds. The fill is then that of the last full sweep.
+    bounds : None, "observed", pair, mapping or list, default="observed"
+        Lowest and highest value of fills, per column: `{"age": (0, 120)}`; the columns not named keep to
+        the range observed. A pair holds for all columns, None sets no bounds.
+    groups : list of lists of columns, or None, default=None
+        Columns, by name or number, that belong to one variable and are left out together, such as its
+        dummies.
+    random_state : int, Generator, RandomState or None, default=None
+        The same number gives the same fill.
+    add_indicator : bool, default=False
+        Append a column of 0 and 1 for every column with missing values.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed value, filled with 0, instead of dropping them.
+    verbose : bool, default=False
+        Write a line about every sweep to the standard error stream.
+
+    Attributes
+    ----------
+    n_sweeps_ : sweeps done.
+    status_ : how the run ended; `str(status_)` explains it.
+    trace_ : a `SweepRecord` for the start and for every sweep: change, seconds, bandwidth, rank, ridge.
+    kernel_, solver_, schedule_ : the objects used.
+    indicator_ : the `MissingIndicator`, or None.
+    n_features_in_, feature_names_in_ : as always in scikit-learn.
+
+    Notes
+    -----
+    `fit_transform` returns the fill of the training rows. `transform` fills *new* rows from the fitted
+    ones, each on its own: what else is in the batch does not matter.
+
+    If `fit` is interrupted (Ctrl-C) after a full sweep, the estimator is left fitted with that sweep.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifill import IGHImputer
+    >>> t = np.linspace(0, 6, 80)
+    >>> X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t)])
+    >>> X[::8, 2] = np.nan
+    >>> filled = IGHImputer(kernel="gaussian", random_state=0).fit_transform(X)
+    >>> bool(np.abs(filled[::8, 2] - np.sin(2 * t[::8])).mean() < 0.15)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "auto",
+        *,
+        solver: Any = "auto",
+        schedule: Any = "auto",
+        start: Any = "normal",
+        order: Any = "random",
+        max_sweeps: int = 20,
+        tol: float = 1e-2,
+        time_limit: float | None = None,
+        bounds: Any = "observed",
+        groups: Any = None,
+        random_state: Any = None,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.solver = solver
+        self.schedule = schedule
+        self.start = start
+        self.order = order
+        self.max_sweeps = max_sweeps
+        self.tol = tol
+        self.time_limit = time_limit
+        self.bounds = bounds
+        self.groups = groups
+        self.random_state = random_state
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Fill `X` (n, d), NaN where missing, and remember it to fill new rows from."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: None = None) -> Any:
+        """Fill `X` (n, d), NaN where missing, and return the completed table."""
+        given = self._fit(X)
+        filled = self._model.state.X
+        return self._assemble(given, np.isnan(given), filled)
+
+    def transform(self, X: Any) -> Any:
+        """Fill new rows (m, d) from the fitted ones, each on its own."""
+        check_is_fitted(self)
+        given = read_table(self, X, reset=False)
+        missing = np.isnan(given)
+        return self._assemble(given, missing, self._model.complete(given[:, self._kept]))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the columns that come out."""
+        check_is_fitted(self)
+        known = getattr(self, "feature_names_in_", None)
+        names = np.asarray(column_labels(self) if input_features is None else input_features, dtype=object)
+        if len(names) != self.n_features_in_:
+            raise InvalidInput(
+                f"input_features should have length equal to the number of columns fitted, "
+                f"{self.n_features_in_}; got {len(names)}."
+            )
+        if known is not None and not np.array_equal(names, known):
+            raise InvalidInput("input_features is not equal to feature_names_in_, the names fitted.")
+        out = names if self.keep_empty_features else names[self._kept]
+        if self.indicator_ is None:
+            return out
+        return np.concatenate([out, self.indicator_.get_feature_names_out(names)])
+
+    def _fit(self, X: Any) -> Table:
+        """Validate, call, store."""
+        given = read_table(self, X, reset=True)
+        labels = column_labels(self)
+        kernel = as_kernel(self.kernel)
+        solver = as_solver(self.solver, kernel)
+        stopping = self._stopping()
+        missing = np.isnan(given)
+        kept: Mask = np.asarray(~missing.all(axis=0))
+        schedule = as_schedule(self.schedule, int(kept.sum()))
+        problem = Problem.of(
+            given[:, kept],
+            groups=read_groups(self.groups, labels, kept),
+            bounds=read_bounds(self.bounds, labels, given)[:, kept],
+        )
+        self._announce_empty(kept, labels)
+        run = sweeps(
+            problem,
+            kernel=kernel,
+            solver=solver,
+            start=self._start(given, kept),
+            order=as_order(self.order),
+            schedule=schedule,
+            stopping=stopping,
+            rng=as_generator(self.random_state),
+        )
+        self._kept = kept
+        self.kernel_, self.solver_, self.schedule_ = kernel, solver, schedule
+        self.indicator_ = None
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(given)
+        state = None
+        try:
+            for state in run:
+                self._report(state)
+        except KeyboardInterrupt:
+            if state is not None and state.sweep > 0:
+                self._store(replace(state, status=Status.INTERRUPTED))
+            raise
+        assert state is not None  # the start is always yielded
+        self._store(self._usable(state))
+        return given
+
+    def _stopping(self) -> list[StoppingRule]:
+        check_number("max_sweeps", self.max_sweeps, least=1, whole=True)
+        check_number("tol", self.tol, least=0)
+        rules: list[StoppingRule] = [RelativeChange(self.tol), Plateau(), SweepLimit(self.max_sweeps)]
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, least=0, strict=True)
+            rules.append(TimeLimit(self.time_limit))
+        return rules
+
+    def _start(self, given: Table, kept: Mask) -> Any:
+        start = as_start(self.start)
+        if not isinstance(start, GivenStart):
+            return start
+        values = np.asarray(start.values)
+        if values.shape != given.shape:
+            raise InvalidInput(f"start must have the shape of X, {given.shape}; got {values.shape}.")
+        return GivenStart(values[:, kept])
+
+    def _announce_empty(self, kept: Mask, labels: list[str]) -> None:
+        if kept.all():
+            return
+        empty = [label for label, keep in zip(labels, kept, strict=True) if not keep]
+        fate = "They are kept and filled with 0." if self.keep_empty_features else "They are dropped."
+        warnings.warn(
+            f"A column can be filled only from observed values; these have none: {empty}. {fate}",
+            EmptyColumnWarning,
+            stacklevel=4,
+        )
+
+    def _usable(self, state: State) -> State:
+        """The state itself, or the column means where not even one sweep was finished in time."""
+        if state.status is not Status.TIME_LIMIT or state.sweep > 0:
+            return state
+        warnings.warn(
+            f"time_limit={self.time_limit} was over before the first sweep; the missing values got their "
+            "column means. Allow more time.",
+            UnfinishedWarning,
+            stacklevel=4,
+        )
+        return replace(state, Z=state.problem.Z)
+
+    def _store(self, state: State) -> None:
+        self._model = Model(state, self.kernel_, self.solver_, self.tol, self.max_sweeps)
+        self.n_sweeps_ = state.sweep
+        self.status_ = state.status
+        self.trace_ = state.trace
+
+    def _report(self, state: State) -> None:
+        if self.verbose and state.sweep > 0:
+            record = state.trace[-1]
+            print(
+                f"sweep {record.sweep}: change {record.change:.2g}, {record.seconds:.2g} s", file=sys.stderr
+            )
+
+    def _assemble(self, given: Table, missing: Mask, filled: Table) -> Table:
+        """The filled columns in their places, empty ones dropped or kept, indicators appended."""
+        if self.keep_empty_features and not self._kept.all():
+            whole = np.where(missing, given.dtype.type(0), given)
+            whole[:, self._kept] = filled
+            filled = whole
+        if self.indicator_ is None:
+            return filled if filled is not given else given.copy()
+        return np.hstack([filled, self.indicator_.transform(given).astype(given.dtype)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

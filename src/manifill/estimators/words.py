@@ -1,0 +1,144 @@
+"""Words for beginners become objects for experts, here and nowhere else."""
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from manifill.errors import InvalidInput
+from manifill.kernels import (
+    Cosine,
+    Custom,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Polynomial,
+    Precomputed,
+    SelfTuning,
+    SemiLinear,
+)
+from manifill.solvers import Ridge, Solver, Spectral
+from manifill.sweep import (
+    FixedOrder,
+    GivenStart,
+    MeanStart,
+    MissingnessOrder,
+    NormalStart,
+    Order,
+    RandomOrder,
+    Schedule,
+    Start,
+)
+
+Option = TypeVar("Option")
+
+KERNELS: Mapping[str, Callable[[], Kernel]] = {
+    # Best on average of fifteen candidates on ten sets at 30 % missing: docs/measurements.md.
+    "auto": lambda: SemiLinear(Laplacian(), weight=0.3),
+    "gaussian": Gaussian,
+    "laplacian": Laplacian,
+    "semilinear": lambda: SemiLinear(Gaussian()),
+    "self_tuning": SelfTuning,
+    "polynomial": Polynomial,
+    "cosine": Cosine,
+    "precomputed": Precomputed,
+}
+SOLVERS: Mapping[str, Callable[[], Solver]] = {"ridge": Ridge, "spectral": Spectral}
+STARTS: Mapping[str, Callable[[], Start]] = {"normal": NormalStart, "mean": MeanStart}
+ORDERS: Mapping[str, Callable[[], Order]] = {
+    "random": RandomOrder,
+    "fixed": FixedOrder,
+    "missingness": MissingnessOrder,
+}
+
+
+def _look_up(name: str, word: str, words: Mapping[str, Callable[[], Option]], also: str) -> Option:
+    if word not in words:
+        raise InvalidInput(f"{name} must be one of {', '.join(map(repr, words))}, or {also}; got {word!r}.")
+    return words[word]()
+
+
+def _no_match(name: str, must_be: str, value: object) -> InvalidInput:
+    return InvalidInput(f"{name} must be {must_be}; got {value!r} of type {type(value).__name__}.")
+
+
+def as_kernel(value: object) -> Kernel:
+    """A word, a kernel, or a function of two arrays of rows → a kernel."""
+    if isinstance(value, Kernel):
+        return value
+    if isinstance(value, str):
+        return _look_up("kernel", value, KERNELS, "a kernel from manifill.kernels, or a function")
+    if callable(value) and not isinstance(value, type):
+        return Custom(value)
+    raise _no_match("kernel", "a word, a kernel from manifill.kernels, or a function", value)
+
+
+def as_solver(value: object, kernel: Kernel) -> Solver:
+    """A word or a solver → a solver; "auto" is the fast one where the kernel allows it."""
+    if isinstance(value, str):
+        if value == "auto":
+            return Spectral() if kernel.psd is False else Ridge()
+        return _look_up("solver", value, {"auto": Ridge, **SOLVERS}, "a solver from manifill.solvers")
+    if callable(getattr(value, "factor", None)) and hasattr(value, "needs_psd"):
+        return value  # type: ignore[return-value]
+    raise _no_match("solver", "'auto', 'ridge', 'spectral' or a solver from manifill.solvers", value)
+
+
+def as_schedule(value: object, d: int) -> Schedule:
+    """A word, a number of columns, or a schedule → a schedule."""
+    if isinstance(value, Schedule):
+        return value
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1:
+        return Schedule(columns=int(value))
+    if isinstance(value, str):
+        words: dict[str, Callable[[], Schedule]] = {
+            "auto": lambda: Schedule.auto(d),
+            "column": Schedule,
+            "block": lambda: Schedule(columns=max(2, Schedule.auto(d).columns)),
+        }
+        return _look_up("schedule", value, words, "a number of columns per block")
+    raise _no_match("schedule", "'auto', 'column', 'block' or a whole number ≥ 1", value)
+
+
+def as_start(value: object) -> Start:
+    """A word, a table, or a start → a start."""
+    if isinstance(value, str):
+        return _look_up("start", value, STARTS, "a completed table of the shape of the data")
+    if callable(value) and not isinstance(value, type):
+        return value
+    if value is None or isinstance(value, bool | numbers.Number):
+        raise _no_match("start", "'normal', 'mean' or a completed table", value)
+    return GivenStart(np.asarray(value, dtype=np.float64))
+
+
+def as_order(value: object) -> Order:
+    """A word or an order → an order."""
+    if isinstance(value, str):
+        return _look_up("order", value, ORDERS, "an order from manifill.sweep")
+    if callable(value) and not isinstance(value, type):
+        return value
+    raise _no_match("order", "'random', 'fixed' or 'missingness'", value)
+
+
+def check_number(
+    name: str, value: object, *, least: float, whole: bool = False, strict: bool = False
+) -> None:
+    """Refuse what is not a finite (whole) number ≥ `least` (> with `strict`)."""
+    kind = numbers.Integral if whole else numbers.Real
+    good = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(float(value))
+    if not (good and (value > least if strict else value >= least)):  # type: ignore[operator]
+        what = "a whole number" if whole else "a finite number"
+        raise _no_match(name, f"{what} {'>' if strict else '≥'} {least:g}", value)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """None, a seed, a RandomState or a Generator → a Generator."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None or (isinstance(random_state, numbers.Integral) and int(random_state) >= 0):
+        return np.random.default_rng(None if random_state is None else int(random_state))
+    raise _no_match("random_state", "None, a whole number ≥ 0, or a numpy random generator", random_state)

@@ -1,0 +1,91 @@
+"""Kernels that come from the user: a function of two sets of rows, or a matrix."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from manifill.arrays import Array
+from manifill.errors import IncompatibleKernel, InvalidInput
+from manifill.kernels.base import Kernel
+from manifill.kernels.pairs import Pairs
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """k(x, y) = whatever `function` says.
+
+    Parameters
+    ----------
+    function : called with two arrays of rows, (n, d) and (m, d); returns affinities (n, m). For pickling
+        it must be importable (a `def` in a module, not a lambda).
+    psd : whether every Gram matrix of it is positive semi-definite; None if you do not know.
+
+    Its values are not sums over columns, so every column left out means calling it anew.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def overlap(X, Y):
+    ...     return np.minimum(X[:, None], Y[None]).sum(axis=2)
+    >>> Custom(overlap, psd=True).gram(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    array([[3., 2.],
+           [2., 3.]])
+    """
+
+    function: Callable[[Array, Array], Any]
+    psd: bool | None = None  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidInput(
+                f"function of Custom must be callable with two arrays of rows; got {self.function!r}."
+            )
+
+    def __call__(self, pairs: Pairs) -> Array:
+        left, right = _rows(self, pairs)
+        K = np.asarray(self.function(left, right), dtype=np.float64)
+        expected = (len(left), len(right))
+        name = getattr(self.function, "__name__", repr(self.function))
+        if K.shape != expected:
+            raise InvalidInput(
+                f"The kernel function {name} must return an array of shape {expected} for "
+                f"{expected[0]} and {expected[1]} rows; it returned shape {K.shape}."
+            )
+        if not np.isfinite(K).all():
+            raise InvalidInput(
+                f"The kernel function {name} must return finite affinities; it returned "
+                f"{(~np.isfinite(K)).sum()} that are NaN or infinite."
+            )
+        return K
+
+    def diagonal(self, pairs: Pairs) -> Array:
+        left, _ = _rows(self, pairs)
+        one = [self(Pairs.of(row[None, :], statistics=())) for row in left]
+        return np.concatenate(one).ravel()
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The rows given *are* the affinities: (n, n) among known rows, (m, n) from new rows to known ones.
+
+    There are no columns to leave out, so it serves `GeometricHarmonics` and not the imputer.
+    """
+
+    psd: ClassVar[bool | None] = None
+
+    def __call__(self, pairs: Pairs) -> Array:
+        return _rows(self, pairs)[0]
+
+    def diagonal(self, pairs: Pairs) -> Array:
+        raise IncompatibleKernel(
+            "A precomputed kernel does not hold k(x, x) of new rows, which a standard deviation needs; "
+            "use return_std=False or pass the kernel as a function."
+        )
+
+
+def _rows(kernel: Kernel, pairs: Pairs) -> tuple[Array, Array]:
+    if pairs.left is None or pairs.right is None:
+        raise InvalidInput(f"{kernel!r} needs the rows themselves; make the pairs with Pairs.of.")
+    return pairs.left, pairs.right

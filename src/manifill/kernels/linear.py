@@ -1,0 +1,124 @@
+"""Kernels of the inner product of rows, alone or added to a radial kernel."""
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar, Self, cast
+
+import numpy as np
+
+from manifill.arrays import Array
+from manifill.errors import InvalidInput
+from manifill.kernels.base import Kernel
+from manifill.kernels.pairs import INNER_PRODUCT, Pairs, PairStatistic
+from manifill.kernels.radial import Gaussian, Laplacian
+
+
+def _mean_product(pairs: Pairs) -> Array:
+    """⟨x, y⟩ / d, which does not grow with the number of columns d."""
+    return pairs[INNER_PRODUCT] / max(pairs.n_columns, 1)
+
+
+@dataclass(frozen=True)
+class SemiLinear(Kernel):
+    """k(x, y) = base(x, y) + w · ⟨x, y⟩ / d, with d the number of columns.
+
+    The linear part carries trends across the whole data set that a local kernel forgets.
+
+    Parameters
+    ----------
+    base : a `Gaussian` or a `Laplacian`.
+    weight : w ≥ 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SemiLinear(Gaussian(1.0), weight=0.5).gram(np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.5  ]])
+    """
+
+    base: Gaussian | Laplacian = field(default_factory=Gaussian)
+    weight: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, Gaussian | Laplacian):
+            raise InvalidInput(
+                f"base of SemiLinear must be a Gaussian or a Laplacian kernel; got {self.base!r}."
+            )
+        if not (math.isfinite(self.weight) and self.weight >= 0):
+            raise InvalidInput(f"weight of SemiLinear must be a number ≥ 0; got {self.weight!r}.")
+
+    @property
+    def statistics(self) -> tuple[PairStatistic, ...]:  # type: ignore[override]
+        return (*self.base.statistics, INNER_PRODUCT)
+
+    @property
+    def scale(self) -> float | None:
+        return self.base.scale
+
+    def tuned(self, pairs: Pairs) -> Self:
+        return cast(Self, SemiLinear(self.base.tuned(pairs), self.weight))
+
+    def __call__(self, pairs: Pairs) -> Array:
+        return self.base(pairs) + self.weight * _mean_product(pairs)
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """k(x, y) = (⟨x, y⟩ / d + c)ᵖ, with d the number of columns.
+
+    Parameters
+    ----------
+    degree : p, a whole number ≥ 1.
+    offset : c ≥ 0; with 0 and degree 1 this is the linear kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Polynomial(degree=2, offset=1.0).gram(np.array([[1.0], [2.0]]))
+    array([[ 4.,  9.],
+           [ 9., 25.]])
+    """
+
+    degree: int = 2
+    offset: float = 1.0
+    statistics = (INNER_PRODUCT,)
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.degree, int | np.integer) and self.degree >= 1):
+            raise InvalidInput(f"degree of Polynomial must be a whole number ≥ 1; got {self.degree!r}.")
+        if not (math.isfinite(self.offset) and self.offset >= 0):
+            raise InvalidInput(
+                f"offset of Polynomial must be a number ≥ 0 (below 0 the kernel is not positive "
+                f"semi-definite); got {self.offset!r}."
+            )
+
+    def __call__(self, pairs: Pairs) -> Array:
+        affinity: Array = (_mean_product(pairs) + self.offset) ** self.degree
+        return affinity
+
+
+@dataclass(frozen=True)
+class Cosine(Kernel):
+    """k(x, y) = ⟨x, y⟩ / (‖x‖₂ ‖y‖₂), and 0 where a row is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Cosine().gram(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])).round(3)
+    array([[1.   , 0.707, 0.   ],
+           [0.707, 1.   , 0.   ],
+           [0.   , 0.   , 0.   ]])
+    """
+
+    psd: ClassVar[bool | None] = True
+    statistics = (INNER_PRODUCT,)
+
+    def __call__(self, pairs: Pairs) -> Array:
+        # Two roots, not the root of the product: squared norms of 1e-200 multiply to nothing.
+        norms = np.sqrt(np.maximum(pairs.left_own[INNER_PRODUCT], 0.0)) * np.sqrt(
+            np.maximum(pairs.right_own[INNER_PRODUCT], 0.0)
+        )
+        product = pairs[INNER_PRODUCT]
+        affinity: Array = np.divide(product, norms, out=np.zeros_like(product), where=norms > 0)
+        return affinity

@@ -1,0 +1,178 @@
+"""Kernels of the distance between rows."""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from manifill.arrays import Array
+from manifill.errors import InvalidInput
+from manifill.kernels.bandwidth import Bandwidth, Fixed, MedianDistance, Rows, as_bandwidth, sample_rows
+from manifill.kernels.base import Kernel
+from manifill.kernels.pairs import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Pairs
+
+
+class _Radial(Kernel):
+    """A profile of distance over bandwidth. Subclasses are dataclasses with a field `bandwidth`."""
+
+    bandwidth: Bandwidth | float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bandwidth", as_bandwidth(self.bandwidth))
+
+    @property
+    def scale(self) -> float | None:
+        return self.bandwidth.value if isinstance(self.bandwidth, Fixed) else None
+
+    def tuned(self, pairs: Pairs) -> Self:
+        if isinstance(self.bandwidth, Fixed):
+            return self
+        rows = sample_rows(len(pairs[self.statistics[0]]))
+        bandwidth = as_bandwidth(self.bandwidth)(self._distance(pairs, rows), self.profile)
+        return replace(self, bandwidth=Fixed(bandwidth))  # type: ignore[type-var]
+
+    def _scale(self) -> float:
+        if not isinstance(self.bandwidth, Fixed):
+            raise InvalidInput(
+                f"{self!r} has no bandwidth yet; call kernel.tuned(pairs) first, or kernel.gram(X)."
+            )
+        return self.bandwidth.value
+
+    def _distance(self, pairs: Pairs, rows: Rows) -> Array:
+        raise NotImplementedError
+
+    @staticmethod
+    def profile(u: Array) -> Array:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Gaussian(_Radial):
+    """k(x, y) = exp(−½ ‖x − y‖₂² / σ²), the paper's kernel.
+
+    The paper's constant 1/(σ√2π) is left out: it cancels in every extension.
+
+    Parameters
+    ----------
+    bandwidth : σ, a number or a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Gaussian(bandwidth=1.0).gram(np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
+    """
+
+    bandwidth: Bandwidth | float = field(default_factory=MedianDistance)
+    statistics = (SQUARED_DISTANCE,)
+
+    def __call__(self, pairs: Pairs) -> Array:
+        K = pairs[SQUARED_DISTANCE] * (-0.5 / self._scale() ** 2)
+        return np.exp(K, out=K)
+
+    def _distance(self, pairs: Pairs, rows: Rows) -> Array:
+        distance: Array = np.sqrt(pairs[SQUARED_DISTANCE][rows])
+        return distance
+
+    @staticmethod
+    def profile(u: Array) -> Array:
+        """exp(−½u²)."""
+        affinity: Array = np.exp(-0.5 * u**2)
+        return affinity
+
+
+@dataclass(frozen=True)
+class Laplacian(_Radial):
+    """k(x, y) = exp(−‖x − y‖₁ / σ).
+
+    Less smooth than the Gaussian, and the better choice on most tables.
+
+    Parameters
+    ----------
+    bandwidth : σ, a number or a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Laplacian(bandwidth=2.0).gram(np.array([[0.0, 0.0], [1.0, 1.0]])).round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
+    """
+
+    bandwidth: Bandwidth | float = field(default_factory=MedianDistance)
+    statistics = (ABSOLUTE_DISTANCE,)
+
+    def __call__(self, pairs: Pairs) -> Array:
+        K = pairs[ABSOLUTE_DISTANCE] * (-1.0 / self._scale())
+        return np.exp(K, out=K)
+
+    def _distance(self, pairs: Pairs, rows: Rows) -> Array:
+        return pairs[ABSOLUTE_DISTANCE][rows]
+
+    @staticmethod
+    def profile(u: Array) -> Array:
+        """exp(−u)."""
+        affinity: Array = np.exp(-u)
+        return affinity
+
+
+@dataclass(frozen=True)
+class SelfTuning(Kernel):
+    """k(x, y) = exp(−‖x − y‖₂² / (σₓ σᵧ)), σₓ the distance of x to the k-th nearest known row elsewhere.
+
+    Every point has its own bandwidth (Zelnik-Manor and Perona 2004). The price: it is *not* positive
+    semi-definite, so the ridge solver refuses it and the spectral solver drops its negative part.
+
+    Parameters
+    ----------
+    k : which neighbour; rows at the very place of x do not count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SelfTuning(k=1).gram(np.array([[0.0], [1.0], [3.0]])).round(3)
+    array([[1.   , 0.368, 0.011],
+           [0.368, 1.   , 0.135],
+           [0.011, 0.135, 1.   ]])
+    """
+
+    k: int = 7
+    scales: Array | None = field(default=None, repr=False, compare=False)
+    """σ of the known rows; set by `tuned`."""
+
+    psd: ClassVar[bool | None] = False
+    statistics = (SQUARED_DISTANCE,)
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.k, int | np.integer) and self.k >= 1):
+            raise InvalidInput(f"k of SelfTuning must be a whole number ≥ 1; got {self.k!r}.")
+
+    @property
+    def scale(self) -> float | None:
+        return None if self.scales is None else float(np.median(self.scales))
+
+    def tuned(self, pairs: Pairs) -> Self:
+        return replace(self, scales=self._neighbor_distance(pairs[SQUARED_DISTANCE]))
+
+    def __call__(self, pairs: Pairs) -> Array:
+        if self.scales is None:
+            raise InvalidInput(
+                f"{self!r} has no bandwidths yet; call kernel.tuned(pairs) first, or kernel.gram(X)."
+            )
+        squared, right = pairs[SQUARED_DISTANCE], self.scales
+        left = right if pairs.same else self._neighbor_distance(squared)
+        K = squared / (-left[:, None] * right[None, :])
+        return np.exp(K, out=K)
+
+    def diagonal(self, pairs: Pairs) -> Array:
+        return np.ones(len(pairs[SQUARED_DISTANCE]))
+
+    def _neighbor_distance(self, squared: Array) -> Array:
+        # A known row meets itself at a distance of nothing but rounding: not a neighbour.
+        elsewhere = np.where(squared > 1e-12 * squared.max(initial=0.0), squared, np.inf)
+        elsewhere.sort(axis=1)
+        n_elsewhere = np.isfinite(elsewhere).sum(axis=1)
+        position = np.maximum(np.minimum(self.k, n_elsewhere) - 1, 0)
+        nearest = elsewhere[np.arange(len(squared)), position]
+        return np.sqrt(np.where(n_elsewhere > 0, nearest, 1.0))

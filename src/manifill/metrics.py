@@ -1,0 +1,119 @@
+"""How far a completed table is from the truth. `M` is True where a value was missing."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from manifill.arrays import Array, Mask
+from manifill.errors import InvalidInput
+
+
+def _same_shape(**arrays: npt.ArrayLike) -> list[Array]:
+    tables = {name: np.asarray(value, dtype=np.float64) for name, value in arrays.items()}
+    shapes = {name: table.shape for name, table in tables.items()}
+    if len(set(shapes.values())) > 1:
+        raise InvalidInput(f"All arrays must have the same shape; got {shapes}.")
+    return list(tables.values())
+
+
+def _holes(M: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
+    holes = np.asarray(M)
+    if holes.shape != shape or holes.dtype != np.bool_:
+        raise InvalidInput(
+            f"M must be an array of booleans of shape {shape}, True where a value was missing; "
+            f"got {holes.dtype} of shape {holes.shape}."
+        )
+    if not holes.any():
+        raise InvalidInput("M must be True somewhere: without a hole there is no error to measure.")
+    return holes
+
+
+def _root_mean_square(x: Array) -> float:
+    return math.sqrt(float(np.mean(x**2)))
+
+
+def paper_error(X: npt.ArrayLike, filled: npt.ArrayLike) -> float:
+    """d^(−1/2) · ‖X − X̃‖_F over an (n, d) table: the paper's error.
+
+    The paper prints p^(−1/2), with p its rate of missing values; its text says that the number of
+    dimensions d is meant.
+
+    Examples
+    --------
+    >>> paper_error([[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0, 6.0]]).__round__(3)
+    1.414
+    """
+    truth, fill = _same_shape(X=X, filled=filled)
+    return float(np.linalg.norm(truth - fill)) / math.sqrt(truth.shape[1])
+
+
+def rmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
+    """Root of the mean squared error over the holes.
+
+    Examples
+    --------
+    >>> rmse([[1.0, 2.0]], [[1.0, 5.0]], [[False, True]])
+    3.0
+    """
+    truth, fill = _same_shape(X=X, filled=filled)
+    holes = _holes(M, truth.shape)
+    return _root_mean_square((truth - fill)[holes])
+
+
+def nrmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
+    """RMSE over the holes, each column in units of its standard deviation in `X`.
+
+    1 is about what the column mean achieves. Columns that are constant have no such unit and are left
+    out; where all are constant the error is 0 for a perfect fill and infinite otherwise.
+
+    Examples
+    --------
+    >>> nrmse([[0.0], [2.0]], [[0.0], [1.0]], [[False], [True]])
+    1.0
+    """
+    truth, fill = _same_shape(X=X, filled=filled)
+    holes = _holes(M, truth.shape)
+    spread = truth.std(axis=0)
+    scored = holes & (spread > 0)
+    if not scored.any():
+        return 0.0 if np.array_equal(truth[holes], fill[holes]) else math.inf
+    return _root_mean_square(((truth - fill) / np.where(spread > 0, spread, 1.0))[scored])
+
+
+def relative_to_start(X: npt.ArrayLike, filled: npt.ArrayLike, start: npt.ArrayLike) -> float:
+    """‖X − X̃‖_F over ‖X − X⁽⁰⁾‖_F: the error left of the error at the start.
+
+    Examples
+    --------
+    >>> relative_to_start([[1.0]], [[1.5]], [[3.0]])
+    0.25
+    """
+    truth, fill, first = _same_shape(X=X, filled=filled, start=start)
+    before = float(np.linalg.norm(truth - first))
+    after = float(np.linalg.norm(truth - fill))
+    if before == 0:
+        return 0.0 if after == 0 else math.inf
+    return after / before
+
+
+def psnr(
+    X: npt.ArrayLike,
+    filled: npt.ArrayLike,
+    M: npt.ArrayLike | None = None,
+    *,
+    data_range: float = 1.0,
+) -> float:
+    """Peak signal-to-noise ratio in decibels, over the holes, or over everything without `M`.
+
+    Examples
+    --------
+    >>> psnr([[0.0, 1.0]], [[0.1, 0.9]]).__round__(6)
+    20.0
+    """
+    truth, fill = _same_shape(X=X, filled=filled)
+    if not data_range > 0:
+        raise InvalidInput(f"data_range must be a positive number; got {data_range!r}.")
+    difference = truth - fill if M is None else (truth - fill)[_holes(M, truth.shape)]
+    error = _root_mean_square(difference)
+    return math.inf if error == 0 else 20 * math.log10(data_range / error)

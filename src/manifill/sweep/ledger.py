@@ -1,0 +1,65 @@
+"""The running totals of the pair statistics, so that leaving columns out is a subtraction."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from manifill.arrays import Array
+from manifill.kernels import Pairs, PairStatistic
+from manifill.sweep.order import Block
+
+
+class Ledger:
+    """Pair statistics of all columns, from which blocks of columns are taken out and put back.
+
+    Parameters
+    ----------
+    statistics : what to keep totals of; for kernels that are not sums over columns there is none, and
+        the rows themselves are handed out instead.
+    left : (n, d) rows, whose columns change.
+    right : (m, d) rows that stay as they are; None: the left rows themselves.
+    """
+
+    def __init__(
+        self, statistics: tuple[PairStatistic, ...], left: Array, right: Array | None = None
+    ) -> None:
+        self.left = left.copy()
+        self.right = self.left if right is None else right
+        self.same = right is None
+        whole = Pairs.of(self.left, right, statistics=statistics)
+        self._totals: Mapping[PairStatistic, Array] = whole.totals
+        self._left_own = whole.left_own
+        self._right_own = whole.right_own
+        self.statistics = statistics
+
+    def take_out(self, block: Block) -> Pairs:
+        """The pairs as they are without these columns. Valid until the columns are put back."""
+        self._account(block, -1.0)
+        return Pairs(
+            totals=self._totals,
+            left_own=self._left_own,
+            right_own=self._right_own,
+            n_columns=self.left.shape[1] - len(block),
+            same=self.same,
+            **({} if self.statistics else self._rows_without(block)),
+        )
+
+    def put_back(self, block: Block, values: Array) -> None:
+        """Put the columns of `block` back, with the left rows' new values, (n, |block|)."""
+        self.left[:, block] = values
+        self._account(block, +1.0)
+
+    def _account(self, block: Block, sign: float) -> None:
+        left = self.left[:, block]
+        right = left if self.same else self.right[:, block]
+        for s in self.statistics:
+            total = self._totals[s]
+            total += sign * s.between(left, right)
+            self._left_own[s][:, 0] += sign * s.own(left)
+            self._right_own[s][0, :] += sign * s.own(right)
+            if s.nonnegative and sign < 0:
+                np.maximum(total, 0.0, out=total)  # a rounding below zero has no square root
+
+    def _rows_without(self, block: Block) -> dict[str, Array]:
+        left = np.delete(self.left, block, axis=1)
+        return {"left": left, "right": left if self.same else np.delete(self.right, block, axis=1)}

@@ -1,0 +1,126 @@
+"""The iteration as a stream: start, sweep, look, stop. Nothing here prints."""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from manifill.arrays import Array, frozen
+from manifill.errors import InvalidInput
+from manifill.harmonics import require_compatible
+from manifill.kernels import Kernel, Precomputed
+from manifill.metrics import paper_error
+from manifill.solvers import Solver
+from manifill.sweep.order import Order, RandomOrder, Schedule
+from manifill.sweep.problem import Problem
+from manifill.sweep.start import NormalStart, Start
+from manifill.sweep.step import sweep_once
+from manifill.sweep.stopping import RelativeChange, StoppingRule, SweepLimit, TimeLimit
+from manifill.sweep.trace import State, Status, SweepRecord
+
+
+def sweeps(
+    problem: Problem,
+    *,
+    kernel: Kernel,
+    solver: Solver,
+    start: Start | None = None,
+    order: Order | None = None,
+    schedule: Schedule | None = None,
+    stopping: Sequence[StoppingRule] | None = None,
+    rng: np.random.Generator | int | None = None,
+    truth: npt.ArrayLike | None = None,
+) -> Iterator[State]:
+    """Iterated geometric harmonics, one immutable `State` after the other.
+
+    The first state is the start, the last one carries the status the run ended with. Stopping early is
+    `break`; whatever ends the loop, the last state received is a full sweep.
+
+    Parameters
+    ----------
+    problem : what to fill.
+    kernel, solver : how rows are compared and columns extended.
+    start : first values of the missing entries; default `NormalStart()`.
+    order : the order of the columns in each sweep; default `RandomOrder()`.
+    schedule : which columns are left out together; default one group at a time.
+    stopping : rules; default `RelativeChange()` and `SweepLimit()`.
+    rng : a seed or a generator. The same seed gives the same states.
+    truth : (N, d), the complete table in the user's units; then the trace records the paper's error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifill.kernels import Gaussian
+    >>> from manifill.solvers import Ridge
+    >>> t = np.linspace(0, 6, 60)
+    >>> X = np.column_stack([np.sin(t), np.cos(t), np.sin(t + 1)])
+    >>> X[::7, 1] = np.nan
+    >>> for state in sweeps(Problem.of(X), kernel=Gaussian(), solver=Ridge(1e-3), rng=0):
+    ...     pass
+    >>> state.status.name
+    'SETTLED'
+    >>> bool(np.abs(state.X[::7, 1] - np.cos(t[::7])).max() < 0.01)
+    True
+    """
+    require_compatible(kernel, solver)
+    if isinstance(kernel, Precomputed):
+        raise InvalidInput(
+            "A precomputed kernel has no columns to leave out, which filling a table needs; use another "
+            "kernel, or GeometricHarmonics to extend a function with it."
+        )
+    start_rng, schedule_rng, order_rng = np.random.default_rng(rng).spawn(3)
+    order = order or RandomOrder()
+    rules = (RelativeChange(), SweepLimit()) if stopping is None else tuple(stopping)
+    deadline = time.monotonic() + min(
+        (rule.seconds for rule in rules if isinstance(rule, TimeLimit)), default=math.inf
+    )
+
+    Z = frozen((start or NormalStart())(problem, start_rng))
+    blocks = (schedule or Schedule()).blocks(problem.groups, schedule_rng)
+    trace: tuple[SweepRecord, ...] = (SweepRecord(sweep=0, error=_error(truth, problem, Z)),)
+    if problem.nothing_missing:
+        only_empty_rows = not problem.rows.all()
+        status = Status.ONLY_EMPTY_ROWS if only_empty_rows else Status.NOTHING_MISSING
+        yield State(problem, Z, blocks, trace, status)
+        return
+    to_visit = tuple(block for block in blocks if problem.incomplete[block].any())
+    state = State(problem, Z, blocks, trace)
+    while True:
+        yield state
+        if state.status is not Status.RUNNING:
+            return
+        began = time.monotonic()
+        outcome = sweep_once(
+            problem,
+            state.Z,
+            order(to_visit, problem, order_rng),
+            kernel,
+            solver,
+            overdue=lambda: time.monotonic() >= deadline,
+        )
+        if outcome is None:
+            state = replace(state, status=Status.TIME_LIMIT)
+            continue
+        Z, findings = frozen(outcome[0]), outcome[1]
+        record = findings.record(
+            sweep=state.sweep + 1,
+            change=_change(problem, state.Z, Z),
+            seconds=time.monotonic() - began,
+            error=_error(truth, problem, Z),
+        )
+        trace = (*state.trace, record)
+        verdicts = (rule(trace) for rule in rules)
+        status = next((verdict for verdict in verdicts if verdict), Status.RUNNING)
+        state = State(problem, Z, blocks, trace, status)
+
+
+def _change(problem: Problem, before: Array, after: Array) -> float:
+    """Root-mean-square change of the missing entries; columns are in units of their spread already."""
+    return math.sqrt(float(np.mean((after - before)[problem.M] ** 2)))
+
+
+def _error(truth: npt.ArrayLike | None, problem: Problem, Z: Array) -> float:
+    return math.nan if truth is None else paper_error(truth, problem.restore(Z))

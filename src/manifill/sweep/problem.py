@@ -1,0 +1,192 @@
+"""What is to be filled: checked once, in standard units, and never changed afterwards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from manifill.arrays import Array, Mask, Table, frozen
+from manifill.errors import InvalidInput
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Mean and sample standard deviation of each column's observed values.
+
+    Values are first divided by `magnitude`, the largest absolute value of the column, so that columns of
+    1e-300 or 1e300 neither vanish nor overflow on the way.
+    """
+
+    magnitude: Array
+    center: Array
+    spread: Array
+    """0 for constant columns: there is nothing to draw or learn."""
+
+    @classmethod
+    def of(cls, X: Array, M: Mask) -> "Scaling":
+        known = ~M
+        count = np.maximum(known.sum(axis=0), 1)
+        low = np.min(X, axis=0, initial=np.inf, where=known)
+        high = np.max(X, axis=0, initial=-np.inf, where=known)
+        magnitude = np.maximum(np.abs(low), np.abs(high))
+        magnitude = np.where(np.isfinite(magnitude) & (magnitude > 0), magnitude, 1.0)
+        relative = np.where(known, X, 0.0) / magnitude
+        constant = ~(high > low)
+        # The mean of equal values can miss them by a rounding; their own value cannot.
+        center = np.where(constant & np.isfinite(low), low / magnitude, relative.sum(axis=0) / count)
+        deviation = np.where(known, relative - center, 0.0)
+        spread = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
+        # Values that differ by less than a squared rounding have no spread to speak of.
+        return cls(magnitude, center, np.where(constant | (spread == 0), 0.0, spread))
+
+    def standardise(self, X: Array) -> Array:
+        """User's units → standard units; constant columns → 0.
+
+        New rows may lie absurdly far out; beyond 1e100 spreads they are held, so that squares stay finite.
+        """
+        step = np.where(self.spread > 0, self.spread, 1.0)
+        with np.errstate(over="ignore"):
+            standard = (X / self.magnitude - self.center) / step
+        return np.where(self.spread > 0, np.clip(standard, -1e100, 1e100), 0.0)
+
+    def restore(self, Z: Array) -> Array:
+        """Standard units → user's units."""
+        largest = np.finfo(np.float64).max
+        with np.errstate(over="ignore"):
+            restored = (Z * self.spread + self.center) * self.magnitude
+        return np.clip(restored, -largest, largest)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A table with holes, in standard units.
+
+    Rows without any observed value carry no information and take no part: they are given the column
+    means by `restore`. Make one with `Problem.of`.
+
+    Attributes
+    ----------
+    given : (N, d), the table as it came; NaN where missing.
+    rows : (N,), the rows that take part, n of them.
+    scaling : how units are changed.
+    Z : (n, d), standardised; 0, the mean, where missing.
+    M : (n, d), True where missing.
+    bounds : (2, d), lowest and highest value a fill may take, in the user's units.
+    groups : columns that are left out together, such as the dummies of one variable.
+    """
+
+    given: Table
+    rows: Mask
+    scaling: Scaling
+    Z: Array
+    M: Mask
+    bounds: Array
+    groups: Groups
+
+    @classmethod
+    def of(
+        cls,
+        X: npt.ArrayLike,
+        *,
+        groups: Sequence[Sequence[int]] | None = None,
+        bounds: npt.ArrayLike | None = None,
+    ) -> "Problem":
+        """Check and standardise.
+
+        Parameters
+        ----------
+        X : (N, d), finite numbers, and NaN where a value is missing; no column without a value.
+        groups : lists of columns left out together; columns in none of them stand alone.
+        bounds : (2, d), lowest and highest value of each column's fills; None for no bounds.
+        """
+        given = np.asarray(X)
+        if given.ndim != 2:
+            raise InvalidInput(f"X must be a table with two dimensions, rows and columns; got {given.ndim}.")
+        if given.dtype not in (np.float32, np.float64):
+            given = given.astype(np.float64)
+        missing = np.isnan(given)
+        if np.isinf(given).any():
+            row, column = np.argwhere(np.isinf(given))[0]
+            raise InvalidInput(
+                f"X must be finite; column {column} is {given[row, column]} in row {row}. "
+                "Replace infinite values by NaN to have them filled."
+            )
+        if missing.all(axis=0).any():
+            empty = np.flatnonzero(missing.all(axis=0)).tolist()
+            raise InvalidInput(
+                f"Every column must have an observed value; columns {empty} have none. Drop them."
+            )
+        d = given.shape[1]
+        limits = np.array([[-np.inf] * d, [np.inf] * d] if bounds is None else bounds, dtype=np.float64)
+        if limits.shape != (2, d) or not (limits[0] <= limits[1]).all():
+            raise InvalidInput(
+                f"bounds must be two rows of {d} numbers, lowest and highest, each lowest ≤ its highest."
+            )
+        rows = ~missing.all(axis=1)
+        values = given[rows].astype(np.float64)
+        M = missing[rows]
+        scaling = Scaling.of(values, M)
+        Z = scaling.standardise(np.where(M, 0.0, values))
+        Z[M] = 0.0
+        return cls(
+            given=frozen(given),
+            rows=frozen(rows),
+            scaling=scaling,
+            Z=frozen(Z),
+            M=frozen(M),
+            bounds=frozen(limits),
+            groups=_complete_groups(groups or (), d),
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self.Z.shape
+        return n, d
+
+    @property
+    def nothing_missing(self) -> bool:
+        return not self.M.any()
+
+    @cached_property
+    def incomplete(self) -> Mask:
+        """(d,), the columns with something to fill."""
+        return np.asarray(self.M.any(axis=0))
+
+    @cached_property
+    def standard_bounds(self) -> Array:
+        """`bounds` in standard units."""
+        return self.scaling.standardise(self.bounds)
+
+    @cached_property
+    def patterns(self) -> tuple[bytes, ...]:
+        """For each column a key of its missing rows: columns with the same key share one factorisation."""
+        return tuple(column.tobytes() for column in np.packbits(self.M, axis=0).T)
+
+    def restore(self, Z: Array) -> Table:
+        """The completed table in the user's units and type."""
+        whole = np.zeros(self.given.shape)  # rows that took no part: the means
+        whole[self.rows] = Z
+        return self.complete(self.given, whole)
+
+    def complete(self, given: Table, Z: Array) -> Table:
+        """Rows in the user's units, with `Z` where they are NaN; the rest comes back bit for bit."""
+        largest = np.finfo(given.dtype).max
+        fill = np.clip(np.clip(self.scaling.restore(Z), *self.bounds), -largest, largest)
+        return np.where(np.isnan(given), fill.astype(given.dtype), given)
+
+
+def _complete_groups(groups: Sequence[Sequence[int]], d: int) -> Groups:
+    """The groups given, and every other column as a group of its own, in the order of the columns."""
+    given = [tuple(int(column) for column in group) for group in groups]
+    members = [column for group in given for column in group]
+    outside = [column for column in members if not 0 <= column < d]
+    if outside or len(set(members)) < len(members) or not all(given):
+        raise InvalidInput(
+            f"groups must be non-empty lists of columns between 0 and {d - 1}, no column twice; got {given}."
+        )
+    alone: list[tuple[int, ...]] = [(column,) for column in range(d) if column not in set(members)]
+    return tuple(sorted(given + alone))

@@ -1,0 +1,81 @@
+"""When to stop. A rule reads the trace of full sweeps; the first that answers ends the run."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from manifill.errors import InvalidInput
+from manifill.sweep.trace import Status, SweepRecord
+
+
+class StoppingRule(Protocol):
+    """trace → a status to stop with, or None to go on."""
+
+    def __call__(self, trace: Sequence[SweepRecord]) -> Status | None: ...
+
+
+@dataclass(frozen=True)
+class RelativeChange:
+    """Settled: a sweep changed the missing entries by less than `tol` standard deviations (rms)."""
+
+    tol: float = 1e-2
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.tol) and self.tol >= 0):
+            raise InvalidInput(f"tol must be a finite number ≥ 0; got {self.tol!r}.")
+
+    def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
+        return Status.SETTLED if trace[-1].change < self.tol else None
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """The change has not shrunk by at least `share` of its best for `patience` sweeps."""
+
+    patience: int = 3
+    share: float = 0.02
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.patience, int | np.integer) and self.patience >= 1):
+            raise InvalidInput(f"patience of Plateau must be a whole number ≥ 1; got {self.patience!r}.")
+        if not 0 <= self.share < 1:
+            raise InvalidInput(f"share of Plateau must lie in [0, 1); got {self.share!r}.")
+
+    def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
+        changes = [record.change for record in trace[1:]]
+        earlier, recent = changes[: -self.patience], changes[-self.patience :]
+        if not earlier or min(recent) < (1 - self.share) * min(earlier):
+            return None
+        return Status.PLATEAU
+
+
+@dataclass(frozen=True)
+class SweepLimit:
+    """At most `sweeps` sweeps."""
+
+    sweeps: int = 20
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.sweeps, int | np.integer) and self.sweeps >= 1):
+            raise InvalidInput(f"sweeps of SweepLimit must be a whole number ≥ 1; got {self.sweeps!r}.")
+
+    def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
+        return Status.SWEEP_LIMIT if trace[-1].sweep >= self.sweeps else None
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """At most `seconds`; a sweep under way when they are over is given up."""
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise InvalidInput(f"time limit must be a positive number of seconds; got {self.seconds!r}.")
+
+    def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
+        spent = sum(record.seconds for record in trace)
+        return Status.TIME_LIMIT if spent >= self.seconds else None

@@ -1,0 +1,28 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def data_folder():
+    """The public data sets, where the machine has them."""
+    folder = os.environ.get("MANIFILL_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("needs the public data sets: set MANIFILL_DATA to their folder")
+    return Path(folder)
+
+
+@pytest.fixture
+def curved():
+    """120 points on a curve in six dimensions, 20 % missing; the truth and the holes."""
+    t = np.linspace(0, 5, 120)
+    X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t), t**2])
+    M = np.random.default_rng(1).random(X.shape) < 0.2
+    return X, M

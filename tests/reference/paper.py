@@ -1,0 +1,80 @@
+"""The paper, transcribed literally: slow, obvious loops. It shares nothing with the product.
+
+Where the paper leaves something open, the reading is said here:
+- σ of the Gaussian: `multiple` × the median distance between the rows of X^(j).
+- "Numerical difficulties" (its Remark 2): eigenvalues below δ · λ_max are left out (Lafon, section 3.2).
+- The data come in standard units, so that every column has mean 0 on its known rows.
+"""
+
+import math
+
+import numpy as np
+
+
+def gaussian(x, y, sigma):
+    """k(x, y), the kernel below equation (1)."""
+    squared = sum((a - b) ** 2 for a, b in zip(x, y, strict=True))
+    return math.exp(-0.5 * squared / sigma**2) / (sigma * math.sqrt(2 * math.pi))
+
+
+def laplacian(x, y, sigma):
+    return math.exp(-sum(abs(a - b) for a, b in zip(x, y, strict=True)) / sigma)
+
+
+def distance_l2(x, y):
+    return math.sqrt(sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))
+
+
+def distance_l1(x, y):
+    return sum(abs(a - b) for a, b in zip(x, y, strict=True))
+
+
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def impute_column(X, M, j, kernel, distance, multiple, delta):
+    """Steps (1) to (6) for column j; fills X in place."""
+    n, d = X.shape
+
+    # (1) X^(j): delete column j.
+    deleted = [[X[i, m] for m in range(d) if m != j] for i in range(n)]
+
+    # (2) The Gram matrix K^(j).
+    distances = [distance(deleted[i], deleted[k]) for i in range(n) for k in range(i)]
+    sigma = multiple * median([value for value in distances if value > 0])
+    K = np.empty((n, n))
+    for i in range(n):
+        for k in range(n):
+            K[i, k] = kernel(deleted[i], deleted[k], sigma)
+
+    # (3) A_j: the rows where column j is not missing.
+    A = [i for i in range(n) if not M[i, j]]
+
+    # (4) Eigendata: sum over m in A of K(i, m) psi(m) = lambda psi(i).
+    restricted = np.array([[K[i, m] for m in A] for i in A])
+    eigenvalues, eigenvectors = np.linalg.eigh(restricted)
+
+    # (5) Geometric harmonics, and (6) their sum with weights <gamma_j, psi>.
+    filled = {i: 0.0 for i in range(n) if M[i, j]}
+    for eigenvalue, psi in zip(eigenvalues, eigenvectors.T, strict=True):
+        if eigenvalue < delta * max(eigenvalues):
+            continue
+        weight = sum(X[m, j] * psi[k] for k, m in enumerate(A))
+        for i in filled:
+            harmonic = sum(K[i, m] * psi[k] for k, m in enumerate(A)) / eigenvalue
+            filled[i] += weight * harmonic
+    for i, value in filled.items():
+        X[i, j] = value
+
+
+def iterate(X, M, orders, *, kernel=gaussian, distance=distance_l2, multiple=1.0, delta=1e-3):
+    """One completed table after each iteration, from the start X, visiting columns in the given orders."""
+    X = np.array(X, dtype=float)
+    for order in orders:
+        for j in order:
+            if any(M[:, j]):
+                impute_column(X, M, j, kernel, distance, multiple, delta)
+        yield X.copy()
