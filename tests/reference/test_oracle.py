@@ -1,9 +1,9 @@
 """The product's column schedule with the spectral solver is the paper's algorithm, at every sweep."""
 
 import numpy as np
-import paper
 import pytest
 
+import paper
 from manifill.amputation import mcar
 from manifill.datasets import swiss_roll
 from manifill.kernels import Gaussian, Laplacian, MedianDistance
@@ -55,7 +55,9 @@ def roll(n, d, rng):
     ],
     ids=["gaussian", "laplacian"],
 )
-def test_every_sweep_agrees_with_the_paper(table, n, d, rate, seed, multiple, delta, order, kernel, reference):
+def test_every_sweep_agrees_with_the_paper(
+    table, n, d, rate, seed, multiple, delta, order, kernel, reference
+):
     X = table(n, d, np.random.default_rng(seed))
     M = mcar(X.shape, rate, seed)
     M[:2] = False  # every column keeps values, and every row something

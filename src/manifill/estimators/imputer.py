@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -34,6 +35,7 @@ from manifill.sweep import (
     StoppingRule,
     SweepLimit,
     TimeLimit,
+    describe,
     sweeps,
 )
 
@@ -62,8 +64,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         First values of the missing entries. "normal" draws around the column mean, as in the paper.
     order : {"random", "fixed", "missingness"}, default="random"
         In which order each sweep visits the columns.
-    max_sweeps : int, default=20
-        Most sweeps.
+    max_sweeps : int, default=6
+        Most sweeps. More do not help: on noisy tables they make the fill agree with itself rather than with
+        the data (docs/measurements.md).
     tol : float, default=0.01
         The fill has settled when a sweep changes it by less than this, in standard deviations of the
         columns (root mean square over all missing entries).
@@ -120,7 +123,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         schedule: Any = "auto",
         start: Any = "normal",
         order: Any = "random",
-        max_sweeps: int = 20,
+        max_sweeps: int = 6,
         tol: float = 1e-2,
         time_limit: float | None = None,
         bounds: Any = "observed",
@@ -147,21 +150,50 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Fill `X` (n, d), NaN where missing, and remember it to fill new rows from."""
-        self._fit(X)
+        for state in self.iter_fit(X):
+            if self.verbose and state.sweep > 0:
+                print(describe(state.trace[-1]), file=sys.stderr)
         return self
 
     def fit_transform(self, X: Any, y: None = None) -> Any:
         """Fill `X` (n, d), NaN where missing, and return the completed table."""
-        given = self._fit(X)
-        filled = self._model.state.X
-        return self._assemble(given, np.isnan(given), filled)
+        self.fit(X)
+        return self._assemble(read_table(self, X, reset=False), self._model.state.X)
+
+    def iter_fit(self, X: Any) -> Iterator[State]:
+        """`fit`, watched: yields the `State` of the start and of every sweep.
+
+        Leaving the loop early, by `break` or Ctrl-C, leaves the estimator fitted with the last full sweep.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.column_stack([np.arange(9.0), np.arange(9.0) ** 2])
+        >>> X[4, 1] = np.nan
+        >>> imputer = IGHImputer(random_state=0)
+        >>> for state in imputer.iter_fit(X):
+        ...     if state.sweep == 2:
+        ...         break
+        >>> imputer.status_.name, imputer.n_sweeps_
+        ('INTERRUPTED', 2)
+        """
+        run = self._begin(X)
+        state = next(run)
+        try:
+            yield state
+            for state in run:
+                yield state
+        except (GeneratorExit, KeyboardInterrupt):
+            if state.sweep > 0:
+                self._store(replace(state, status=Status.INTERRUPTED))
+            raise
+        self._store(self._usable(state))
 
     def transform(self, X: Any) -> Any:
         """Fill new rows (m, d) from the fitted ones, each on its own."""
         check_is_fitted(self)
         given = read_table(self, X, reset=False)
-        missing = np.isnan(given)
-        return self._assemble(given, missing, self._model.complete(given[:, self._kept]))
+        return self._assemble(given, self._model.complete(given[:, self._kept]))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that come out."""
@@ -180,48 +212,33 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             return out
         return np.concatenate([out, self.indicator_.get_feature_names_out(names)])
 
-    def _fit(self, X: Any) -> Table:
-        """Validate, call, store."""
+    def _begin(self, X: Any) -> Iterator[State]:
+        """Validate everything, store what is known before the first sweep, and set the run up."""
         given = read_table(self, X, reset=True)
         labels = column_labels(self)
+        kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
         kernel = as_kernel(self.kernel)
         solver = as_solver(self.solver, kernel)
-        stopping = self._stopping()
-        missing = np.isnan(given)
-        kept: Mask = np.asarray(~missing.all(axis=0))
         schedule = as_schedule(self.schedule, int(kept.sum()))
-        problem = Problem.of(
-            given[:, kept],
-            groups=read_groups(self.groups, labels, kept),
-            bounds=read_bounds(self.bounds, labels, given)[:, kept],
-        )
-        self._announce_empty(kept, labels)
         run = sweeps(
-            problem,
+            Problem.of(
+                given[:, kept],
+                groups=read_groups(self.groups, labels, kept),
+                bounds=read_bounds(self.bounds, labels, given)[:, kept],
+            ),
             kernel=kernel,
             solver=solver,
             start=self._start(given, kept),
             order=as_order(self.order),
             schedule=schedule,
-            stopping=stopping,
+            stopping=self._stopping(),
             rng=as_generator(self.random_state),
         )
+        self._announce_empty(kept, labels)
         self._kept = kept
         self.kernel_, self.solver_, self.schedule_ = kernel, solver, schedule
-        self.indicator_ = None
-        if self.add_indicator:
-            self.indicator_ = MissingIndicator(error_on_new=False).fit(given)
-        state = None
-        try:
-            for state in run:
-                self._report(state)
-        except KeyboardInterrupt:
-            if state is not None and state.sweep > 0:
-                self._store(replace(state, status=Status.INTERRUPTED))
-            raise
-        assert state is not None  # the start is always yielded
-        self._store(self._usable(state))
-        return given
+        self.indicator_ = MissingIndicator(error_on_new=False).fit(given) if self.add_indicator else None
+        return run
 
     def _stopping(self) -> list[StoppingRule]:
         check_number("max_sweeps", self.max_sweeps, least=1, whole=True)
@@ -249,7 +266,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         warnings.warn(
             f"A column can be filled only from observed values; these have none: {empty}. {fate}",
             EmptyColumnWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _usable(self, state: State) -> State:
@@ -260,7 +277,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             f"time_limit={self.time_limit} was over before the first sweep; the missing values got their "
             "column means. Allow more time.",
             UnfinishedWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return replace(state, Z=state.problem.Z)
 
@@ -270,21 +287,14 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.status_ = state.status
         self.trace_ = state.trace
 
-    def _report(self, state: State) -> None:
-        if self.verbose and state.sweep > 0:
-            record = state.trace[-1]
-            print(
-                f"sweep {record.sweep}: change {record.change:.2g}, {record.seconds:.2g} s", file=sys.stderr
-            )
-
-    def _assemble(self, given: Table, missing: Mask, filled: Table) -> Table:
+    def _assemble(self, given: Table, filled: Table) -> Table:
         """The filled columns in their places, empty ones dropped or kept, indicators appended."""
         if self.keep_empty_features and not self._kept.all():
-            whole = np.where(missing, given.dtype.type(0), given)
+            whole = np.where(np.isnan(given), given.dtype.type(0), given)
             whole[:, self._kept] = filled
             filled = whole
         if self.indicator_ is None:
-            return filled if filled is not given else given.copy()
+            return filled
         return np.hstack([filled, self.indicator_.transform(given).astype(given.dtype)])
 
     def __sklearn_tags__(self) -> Any:

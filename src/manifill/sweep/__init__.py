@@ -7,7 +7,7 @@ from manifill.sweep.order import FixedOrder, MissingnessOrder, Order, RandomOrde
 from manifill.sweep.problem import Problem, Scaling
 from manifill.sweep.start import GivenStart, MeanStart, NormalStart, Start
 from manifill.sweep.stopping import Plateau, RelativeChange, StoppingRule, SweepLimit, TimeLimit
-from manifill.sweep.trace import State, Status, SweepRecord
+from manifill.sweep.trace import State, Status, SweepRecord, describe
 
 __all__ = [
     "FixedOrder",
@@ -31,5 +31,6 @@ __all__ = [
     "SweepLimit",
     "SweepRecord",
     "TimeLimit",
+    "describe",
     "sweeps",
 ]

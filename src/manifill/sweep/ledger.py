@@ -31,6 +31,9 @@ class Ledger:
         self._left_own = whole.left_own
         self._right_own = whole.right_own
         self.statistics = statistics
+        # What a subtraction leaves of distances that vanish is rounding, of either sign. It must not be
+        # taken for distance: where hardly a column is left it would be all there is.
+        self._rounding = {s: 1e-13 * total.max(initial=0.0) for s, total in self._totals.items()}
 
     def take_out(self, block: Block) -> Pairs:
         """The pairs as they are without these columns. Valid until the columns are put back."""
@@ -58,7 +61,7 @@ class Ledger:
             self._left_own[s][:, 0] += sign * s.own(left)
             self._right_own[s][0, :] += sign * s.own(right)
             if s.nonnegative and sign < 0:
-                np.maximum(total, 0.0, out=total)  # a rounding below zero has no square root
+                np.multiply(total, total > self._rounding[s], out=total)
 
     def _rows_without(self, block: Block) -> dict[str, Array]:
         left = np.delete(self.left, block, axis=1)

@@ -56,7 +56,7 @@ class Plateau:
 class SweepLimit:
     """At most `sweeps` sweeps."""
 
-    sweeps: int = 20
+    sweeps: int = 6
 
     def __post_init__(self) -> None:
         if not (isinstance(self.sweeps, int | np.integer) and self.sweeps >= 1):

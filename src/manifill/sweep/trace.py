@@ -58,6 +58,11 @@ class SweepRecord:
     error: float = float("nan")
 
 
+def describe(record: SweepRecord) -> str:
+    """A sweep in a line, for people who wait."""
+    return f"sweep {record.sweep}: change {record.change:.2g}, {record.seconds:.2g} s"
+
+
 @dataclass
 class Findings:
     """What the steps of one sweep report, gathered until the sweep is complete."""

@@ -1,0 +1,38 @@
+"""What blocks of columns cost in error and save in time, against one column at a time."""
+
+import time
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.data import tables
+from manifill import IGHImputer
+from manifill.amputation import mcar
+from manifill.metrics import nrmse
+
+SETS = ("digits", "umist28x23")
+SHARES = (0, 1 / 64, 1 / 32, 1 / 16, 1 / 8)
+
+
+def run(smoke: bool = False) -> Table:
+    """Error and seconds for blocks of a growing share of the columns."""
+    table = Table("set", "columns a block", "RMSE, standardised", "against columns", "seconds", "last change")
+    table.title = "Block schedule, 40 % missing, defaults otherwise"
+    for name, X in tables(SETS[:1] if smoke else SETS, most_rows=60 if smoke else 400):
+        M = mcar(X.shape, 0.4, 0)
+        baseline = None
+        for share in SHARES[::4] if smoke else SHARES:
+            imputer = IGHImputer(schedule=max(1, int(share * X.shape[1])), random_state=0)
+            began = time.perf_counter()
+            error = nrmse(X, imputer.fit_transform(np.where(M, np.nan, X)), M)
+            seconds = time.perf_counter() - began
+            baseline = baseline or error
+            table.add_row(
+                name,
+                str(imputer.schedule_.columns),
+                f"{error:.4f}",
+                f"{error / baseline - 1:+.2%}",
+                f"{seconds:.1f}",
+                f"{imputer.trace_[-1].change:.4f}",
+            )
+    return table

@@ -1,0 +1,6 @@
+"""`python -m manifill` is the command line."""
+
+from manifill.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""`manifill`: fill tables from the command line."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import manifill
+from manifill import files
+from manifill.cli import demo as digits
+from manifill.cli.watch import console, fit_watched
+from manifill.errors import InvalidInput, ManifillError
+from manifill.estimators import IGHImputer
+
+app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
+
+
+@app.callback(invoke_without_command=True)
+def about(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Fill the holes in data, by iterated geometric harmonics."""
+    if version:
+        print(f"manifill {manifill.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def impute(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Table of numbers: .csv, .tsv or .npy.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Completed table: .csv, .tsv or .npy.")],
+    kernel: Annotated[str, typer.Option(help="auto, gaussian, laplacian, semilinear, …")] = "auto",
+    solver: Annotated[str, typer.Option(help="auto, ridge or spectral.")] = "auto",
+    max_sweeps: Annotated[int, typer.Option(help="Most sweeps over the columns.")] = 6,
+    time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
+    missing_values: Annotated[
+        str,
+        typer.Option(
+            help="Cells that stand for a missing value, with commas between; empty cells always do."
+        ),
+    ] = ",".join(files.MISSING[1:]),
+    skip: Annotated[
+        list[str] | None, typer.Option(help="Column to hand through untouched; may be repeated.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
+) -> None:
+    """Fill the missing values of a table of numbers.
+
+    Example: manifill impute holes.csv -o filled.csv --missing-values "NA,-999"
+    """
+    files.check_output(output)
+    if output.exists() and not force:
+        raise InvalidInput(f"{output} exists already; use --force to replace it.")
+    table = files.read(source, missing={"", *missing_values.split(",")}, skip=skip or ())
+    imputer = IGHImputer(
+        kernel,
+        solver=solver,
+        max_sweeps=max_sweeps,
+        time_limit=time_limit,
+        random_state=seed,
+    )
+    missing = np.isnan(table.X)
+    empty = np.asarray(missing.all(axis=0))
+    if empty.all():
+        raise InvalidInput(f"{source} has no observed number at all; there is nothing to fill from.")
+    filled = table.X.copy()
+    filled[:, ~empty] = fit_watched(imputer, table.X[:, ~empty])
+    files.write(table.filled(filled), output)
+    holes = int(missing[:, ~empty].sum())
+    console.print(f"{output}: filled {holes:,} of {table.X.size:,} values in {imputer.n_sweeps_} sweeps.")
+    console.print(f"{imputer.status_.value.capitalize()}.")
+    if empty.any():
+        names = [name for name, none in zip(table.columns, empty, strict=True) if none]
+        console.print(f"Left empty, since nothing was observed there: {', '.join(names)}")
+
+
+@app.command()
+def demo(
+    picture: Annotated[Path, typer.Option(help="Where to draw before and after.")] = Path("demo.png"),
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Numbers only.")] = False,
+) -> None:
+    """Remove half the pixels of handwritten digits, fill them, and show how well that went."""
+    digits.run(None if no_picture else picture)
+
+
+def main() -> None:
+    """Run the command line; exit codes: 0 done, 1 cannot be done as asked, 2 wrong usage, 130 interrupted."""
+    try:
+        app()
+    except ManifillError as error:
+        console.print(f"[bold red]manifill:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(1)

@@ -1,0 +1,76 @@
+"""The main job on data that everybody has: handwritten digits with most of their pixels gone."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table as Grid
+from sklearn.datasets import load_digits
+from sklearn.impute import KNNImputer, SimpleImputer
+
+from manifill.amputation import mcar
+from manifill.arrays import Array, Mask
+from manifill.cli.watch import console, fit_watched
+from manifill.errors import MissingDependency
+from manifill.estimators import IGHImputer
+from manifill.metrics import rmse
+
+RATE = 0.5
+SEED = 0
+
+
+def run(picture: Path | None) -> None:
+    """Damage 600 digits, fill them, score the fill against two common tools, and draw the result."""
+    digits = load_digits().data[:600] / 16
+    X = digits[:, digits.max(axis=0) > 0]
+    M = mcar(X.shape, RATE, SEED)
+    damaged = np.where(M, np.nan, X)
+    console.print(f"{len(X)} handwritten digits, {M.mean():.0%} of their pixels removed at random.")
+
+    imputer = IGHImputer(random_state=SEED)
+
+    methods: dict[str, Callable[[Array], Any]] = {
+        "column mean": SimpleImputer().fit_transform,
+        "KNNImputer": KNNImputer(weights="distance").fit_transform,
+        "manifill": partial(fit_watched, imputer),
+    }
+    grid = Grid("method", "RMSE on the removed pixels", "seconds")
+    filled: Any = None
+    for name, method in methods.items():
+        began = time.perf_counter()
+        filled = method(damaged)
+        grid.add_row(name, f"{rmse(X, filled, M):.4f}", f"{time.perf_counter() - began:.1f}")
+    console.print(grid)
+    console.print(f"{imputer.n_sweeps_} sweeps; {imputer.status_}.")
+    if picture is not None:
+        whole = np.zeros((3, *digits.shape))
+        whole[:, :, digits.max(axis=0) > 0] = [X, damaged, filled]
+        _draw(whole.reshape(3, -1, 8, 8), M, picture)
+        console.print(f"Before and after: {picture}")
+
+
+def _draw(stages: Array, M: Mask, picture: Path) -> None:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingDependency(
+            "Drawing the demo needs matplotlib: pip install 'manifill[plots]', or use --no-picture."
+        ) from error
+    from matplotlib.figure import Figure
+
+    shown = 14
+    colours = matplotlib.colormaps["gray_r"].with_extremes(bad="#e07b39")
+    figure = Figure(figsize=(shown * 0.75, 3.0), layout="constrained")
+    axes = figure.subplots(3, shown)
+    for row, (images, label) in enumerate(zip(stages, ("original", "damaged", "filled"), strict=True)):
+        for column in range(shown):
+            axis = axes[row, column]
+            axis.imshow(np.ma.masked_invalid(images[column]), cmap=colours, vmin=0, vmax=1)
+            axis.set(xticks=[], yticks=[])
+            axis.spines[:].set_color("0.8")
+        axes[row, 0].set_ylabel(label, fontsize=12)
+    figure.suptitle(f"{M.mean():.0%} of the pixels removed (orange), then filled by manifill", fontsize=12)
+    figure.savefig(picture, dpi=150)

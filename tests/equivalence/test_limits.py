@@ -1,0 +1,116 @@
+"""Every shortcut equals the long way in its limit."""
+
+import numpy as np
+import pytest
+
+from manifill.kernels import (
+    Cosine,
+    Custom,
+    Gaussian,
+    Laplacian,
+    Pairs,
+    Polynomial,
+    SelfTuning,
+    SemiLinear,
+)
+from manifill.solvers import ConditionNumber, Ridge, Spectral
+from manifill.sweep import Ledger, Problem, Schedule, SweepLimit, sweeps
+
+KERNELS = [Gaussian(), Laplacian(), SemiLinear(Laplacian(), 0.5), SelfTuning(3), Polynomial(), Cosine()]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("block", [[2], [0, 3, 4], list(range(15))], ids=len)
+@pytest.mark.parametrize("square", [True, False], ids=["known rows", "new rows"])
+def test_ledger_equals_rebuild(kernel, block, square, rng):
+    left, right = rng.standard_normal((20, 18)), rng.standard_normal((9, 18))
+    known = left if square else right
+    ledger = Ledger(kernel.statistics, left, None if square else right)
+    tuned = kernel.tuned(Pairs.of(known, statistics=kernel.statistics))
+    for _ in range(3):  # taken out and put back with other values, again and again
+        rest = [j for j in range(18) if j not in block]
+        now = ledger.left[:, rest]
+        rebuilt = Pairs.of(now, None if square else right[:, rest], statistics=kernel.statistics)
+        pairs = ledger.take_out(np.array(block))
+        assert pairs.n_columns == len(rest)
+        np.testing.assert_allclose(tuned(pairs), tuned(rebuilt), atol=1e-12)
+        np.testing.assert_allclose(tuned.diagonal(pairs), tuned.diagonal(rebuilt), atol=1e-12)
+        ledger.put_back(np.array(block), rng.standard_normal((20, len(block))))
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian(), SemiLinear(), SelfTuning(3)], ids=repr)
+def test_without_any_column_all_rows_are_alike(kernel, rng):
+    """What the subtraction leaves is rounding, and must not be taken for distance."""
+    ledger = Ledger(kernel.statistics, rng.standard_normal((40, 18)))
+    pairs = ledger.take_out(np.arange(18))
+    np.testing.assert_allclose(kernel.tuned(pairs)(pairs), 1.0, atol=1e-12)
+
+
+def test_ledger_of_a_kernel_without_statistics_hands_out_the_rows(rng):
+    X = rng.standard_normal((5, 4))
+    ledger = Ledger((), X)
+    pairs = ledger.take_out(np.array([1, 2]))
+    np.testing.assert_array_equal(pairs.left, X[:, [0, 3]])
+    ledger.put_back(np.array([1, 2]), np.zeros((5, 2)))
+    np.testing.assert_array_equal(ledger.take_out(np.array([0])).left[:, :2], np.zeros((5, 2)))
+
+
+def last(problem, **options):
+    options = {"kernel": Gaussian(), "rng": 0, "stopping": [SweepLimit(3)], **options}
+    *_, state = sweeps(problem, **options)
+    return state.Z
+
+
+@pytest.fixture
+def problem(curved):
+    X, M = curved
+    return Problem.of(np.where(M, np.nan, X)[::2])
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_sweeping_with_the_ledger_equals_sweeping_with_rebuilt_kernels(kernel, problem):
+    """The same kernel as a function of rows, which the ledger cannot take apart."""
+
+    def whole(X, Y):
+        return kernel.gram(X) if X is Y else kernel.gram(Y, X)
+
+    solver = Spectral(ConditionNumber(1e-3))
+    np.testing.assert_allclose(
+        last(problem, kernel=kernel, solver=solver),
+        last(problem, kernel=Custom(whole), solver=solver),
+        atol=1e-8,
+    )
+
+
+def test_ridge_and_spectral_agree_where_nothing_is_cut_off_or_added(problem):
+    kernel = Laplacian()  # well-conditioned: nothing to regularise
+    ridge = last(problem, kernel=kernel, solver=Ridge(0.0))
+    spectral = last(problem, kernel=kernel, solver=Spectral(ConditionNumber(0.0)))
+    np.testing.assert_allclose(ridge, spectral, atol=1e-7)
+
+
+def test_blocks_of_one_column_are_the_column_schedule(problem):
+    options = {"solver": Ridge(0.01)}
+    np.testing.assert_array_equal(
+        last(problem, schedule=Schedule(1), **options), last(problem, schedule=None, **options)
+    )
+
+
+def test_columns_with_the_same_holes_share_a_factor_and_get_the_same_fill(rng):
+    t = np.linspace(0, 4, 60)
+    X = np.sin(np.outer(t, np.linspace(1, 2, 12)))
+    X[rng.choice(60, 15, replace=False)[:, None], [1, 4, 7]] = np.nan
+    problem = Problem.of(X)
+    solver, calls = Ridge(0.01), []
+
+    class Counting:
+        needs_psd = True
+
+        def factor(self, K):
+            calls.append(len(K))
+            return solver.factor(K)
+
+    together = last(problem, solver=Counting(), schedule=Schedule(12), stopping=[SweepLimit(1)])
+    assert calls == [45]
+    alone = last(problem, solver=solver, schedule=Schedule(12), stopping=[SweepLimit(1)])
+    np.testing.assert_array_equal(together, alone)

@@ -1,0 +1,54 @@
+"""What the README shows is run."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def fenced(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.S | re.M)
+
+
+def test_the_two_commands_come_first():
+    assert fenced("sh")[0].split("\n")[:2] == ["make demo", "make test"]
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.M)
+    assert {"demo", "test", "check", "bench"} <= set(targets)
+
+
+@pytest.mark.parametrize("code", fenced("python"), ids=lambda code: code.split("\n")[0])
+def test_python_examples_run(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+
+
+def test_command_line_examples_run(tmp_path, curved):
+    X, M = curved
+    cells = [
+        ["" if hole else repr(float(v)) for v, hole in zip(*row, strict=True)]
+        for row in zip(X, M, strict=True)
+    ]
+    (tmp_path / "holes.csv").write_text("\n".join(["a,b,c,d,e,f", *(",".join(row) for row in cells)]))
+    commands = [line for block in fenced("sh") for line in block.splitlines() if line.startswith("manifill ")]
+    assert commands
+    for command in commands:
+        subprocess.run(
+            [sys.executable, "-m", *shlex.split(command, comments=True)],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+    filled = np.loadtxt(tmp_path / "filled.csv", delimiter=",", skiprows=1)
+    assert np.isfinite(filled).all()
+
+
+def test_links_to_files_lead_somewhere():
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target

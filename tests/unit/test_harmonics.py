@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import GridSearchCV, KFold
+
+from manifill import GeometricHarmonics
+from manifill.errors import IncompatibleKernel, InvalidInput
+from manifill.kernels import Gaussian, Precomputed
+from manifill.solvers import ConditionNumber, Count, Ridge, Spectral
+
+
+@pytest.fixture
+def circle():
+    t = np.linspace(0, 2 * np.pi, 90, endpoint=False)
+    return t, np.column_stack([np.cos(t), np.sin(t)])
+
+
+def test_full_rank_reproduces_the_function_on_the_known_rows(rng):
+    X, F = rng.standard_normal((25, 3)), rng.standard_normal((25, 2))
+    for solver in (Spectral(ConditionNumber(0.0)), Ridge(0.0)):
+        model = GeometricHarmonics(Gaussian(0.5), solver=solver).fit(X, F)
+        np.testing.assert_allclose(model.predict(X), F, atol=1e-9)
+
+
+def test_harmonics_are_the_eigenvectors_on_known_rows_and_extend_them(circle):
+    _, X = circle
+    model = GeometricHarmonics(Gaussian(0.5), solver=Spectral(Count(9))).fit(X[::2], X[::2, 0])
+    np.testing.assert_allclose(model.harmonics(X[::2]), model.eigenvectors_, atol=1e-10)
+    np.testing.assert_allclose(model.eigenvectors_.T @ model.eigenvectors_, np.eye(9), atol=1e-12)
+    assert model.harmonics(X).shape == (90, 9)
+    # the definition, equation (3) of the paper
+    K = Gaussian(0.5).gram(X[::2], X)
+    np.testing.assert_allclose(model.harmonics(X), K @ model.eigenvectors_ / model.eigenvalues_, atol=1e-10)
+
+
+def test_prediction_is_the_sum_over_harmonics(circle):
+    t, X = circle
+    f = np.sin(2 * t[::3])
+    model = GeometricHarmonics(solver=Spectral(Count(12)), center=False).fit(X[::3], f)
+    expected = model.harmonics(X) @ (model.eigenvectors_.T @ f)
+    np.testing.assert_allclose(model.predict(X), expected, atol=1e-10)
+
+
+def test_centring_decides_what_is_predicted_far_away(rng):
+    X = rng.standard_normal((30, 2))
+    y = 5 + X[:, 0]
+    far = np.full((1, 2), 1e3)
+    assert GeometricHarmonics().fit(X, y).predict(far)[0] == pytest.approx(y.mean())
+    assert GeometricHarmonics(center=False).fit(X, y).predict(far)[0] == pytest.approx(0)
+
+
+def test_several_functions_at_once_are_those_one_by_one(circle):
+    t, X = circle
+    F = np.column_stack([np.sin(t), np.cos(4 * t), t])
+    together = GeometricHarmonics().fit(X[::2], F[::2]).predict(X)
+    alone = [GeometricHarmonics().fit(X[::2], f[::2]).predict(X) for f in F.T]
+    np.testing.assert_allclose(together, np.column_stack(alone), atol=1e-9)
+
+
+def test_ridge_mean_and_std_are_those_of_a_gaussian_process(rng):
+    X, new = rng.uniform(-2, 2, (40, 2)), rng.uniform(-3, 3, (15, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(40)
+    noise = 0.05
+    ours = GeometricHarmonics(Gaussian(0.8), solver=Ridge(noise)).fit(X, y)
+    theirs = GaussianProcessRegressor(RBF(0.8), alpha=noise, optimizer=None).fit(X, y - y.mean())
+    mean, std = ours.predict(new, return_std=True)
+    their_mean, their_std = theirs.predict(new, return_std=True)
+    np.testing.assert_allclose(mean - y.mean(), their_mean, atol=1e-10)
+    centred = y - y.mean()
+    amplitude = np.sqrt(centred @ np.linalg.solve(Gaussian(0.8).gram(X) + noise * np.eye(40), centred) / 40)
+    np.testing.assert_allclose(std, amplitude * np.sqrt(their_std**2 + noise), atol=1e-10)
+
+
+def test_std_covers_what_it_should(rng):
+    inside = total = 0
+    for _ in range(20):
+        X = rng.uniform(-2, 2, (140, 2))
+        K = Gaussian(0.9).gram(X)
+        latent = np.linalg.cholesky(K + 1e-10 * np.eye(140)) @ rng.standard_normal(140)
+        y = 3 * (latent + 0.2 * rng.standard_normal(140))
+        model = GeometricHarmonics(Gaussian(0.9), solver=Ridge(0.04)).fit(X[:100], y[:100])
+        mean, std = model.predict(X[100:], return_std=True)
+        inside += (np.abs(mean - y[100:]) < 1.645 * std).sum()
+        total += 40
+    assert 0.86 < inside / total < 0.94
+
+
+def test_std_grows_away_from_known_rows(circle):
+    t, X = circle
+    model = GeometricHarmonics(Gaussian(0.3)).fit(X, np.sin(t))
+    _, near = model.predict(X, return_std=True)
+    _, far = model.predict(3 * X, return_std=True)
+    assert near.max() < 0.2 * far.min()
+    _, both = GeometricHarmonics().fit(X, np.column_stack([t, t])).predict(X, return_std=True)
+    assert both.shape == (90, 2)
+
+
+def test_precomputed_equals_computed(circle):
+    t, X = circle
+    known = np.arange(90) % 4 > 0
+    direct = GeometricHarmonics(Gaussian(0.4)).fit(X[known], np.sin(t[known])).predict(X)
+    model = GeometricHarmonics("precomputed").fit(Gaussian(0.4).gram(X[known]), np.sin(t[known]))
+    np.testing.assert_allclose(model.predict(Gaussian(0.4).gram(X[known], X)), direct, atol=1e-12)
+    with pytest.raises(IncompatibleKernel, match="return_std"):
+        model.predict(Gaussian(0.4).gram(X[known], X), return_std=True)
+    with pytest.raises(InvalidInput, match="square"):
+        GeometricHarmonics(Precomputed()).fit(X, t)
+
+
+def test_user_function_as_kernel(circle):
+    t, X = circle
+    ours = GeometricHarmonics(Gaussian(0.4)).fit(X[::2], np.sin(t[::2]))
+    theirs = GeometricHarmonics(lambda A, B: Gaussian(0.4).gram(B, A)).fit(X[::2], np.sin(t[::2]))
+    for mine, yours in zip(ours.predict(X, return_std=True), theirs.predict(X, return_std=True), strict=True):
+        np.testing.assert_allclose(mine, yours, atol=1e-10)
+
+
+def test_self_tuning_is_served_by_the_spectral_solver_which_reports_it(circle):
+    t, X = circle
+    model = GeometricHarmonics("self_tuning").fit(X[::2], np.sin(t[::2]))
+    assert model.score(X, np.sin(t)) > 0.99
+    assert model.report_.negative_energy >= 0
+    with pytest.raises(IncompatibleKernel, match="SelfTuning"):
+        GeometricHarmonics("self_tuning", solver="ridge").fit(X, t)
+
+
+def test_eigenvectors_need_the_spectral_solver(circle):
+    t, X = circle
+    model = GeometricHarmonics(solver="ridge").fit(X, t)
+    assert not hasattr(model, "eigenvalues_")
+    with pytest.raises(InvalidInput, match="spectral"):
+        model.harmonics(X)
+
+
+def test_grid_search(circle):
+    t, X = circle
+    grid = {"kernel": [Gaussian(0.01), Gaussian(0.5)], "solver": ["ridge", "spectral"]}
+    search = GridSearchCV(GeometricHarmonics(), grid, cv=KFold(3, shuffle=True, random_state=0)).fit(
+        X, np.sin(7 * t + X[:, 0])
+    )
+    assert search.best_params_["kernel"] == Gaussian(0.5)

@@ -1,0 +1,485 @@
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge as RidgeRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+import manifill
+from manifill import IGHImputer
+from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
+from manifill.kernels import Custom, Gaussian, Laplacian, MedianDistance, SelfTuning, SemiLinear
+from manifill.metrics import rmse
+from manifill.solvers import ConditionNumber, Ridge, Spectral
+from manifill.sweep import RandomOrder, Schedule, Status
+
+
+@pytest.fixture
+def damaged(curved):
+    X, M = curved
+    return np.where(M, np.nan, X)
+
+
+class TestFill:
+    def test_it_beats_the_mean_by_far(self, damaged, curved):
+        X, M = curved
+        filled = IGHImputer(random_state=0).fit_transform(damaged)
+        mean = np.where(M, np.nanmean(damaged, axis=0), X)
+        assert rmse(X, filled, M) < 0.25 * rmse(X, mean, M)
+
+    def test_observed_values_come_back_bit_for_bit(self, damaged):
+        filled = IGHImputer(random_state=0).fit_transform(damaged)
+        known = ~np.isnan(damaged)
+        assert filled[known].tobytes() == damaged[known].tobytes()
+        assert np.isfinite(filled).all()
+
+    def test_the_input_is_never_changed(self, damaged):
+        before = damaged.copy()
+        damaged.flags.writeable = False
+        imputer = IGHImputer(random_state=0).fit(damaged)
+        imputer.transform(damaged)
+        np.testing.assert_array_equal(damaged, before)
+
+    def test_float32_in_float32_out(self, damaged):
+        single = damaged.astype(np.float32)
+        imputer = IGHImputer(random_state=0, add_indicator=True)
+        filled = imputer.fit_transform(single)
+        assert filled.dtype == np.float32
+        assert imputer.transform(single[:3]).dtype == np.float32
+        known = ~np.isnan(single)
+        assert filled[:, :6][known].tobytes() == single[known].tobytes()
+        double = IGHImputer(random_state=0).fit_transform(single.astype(float))
+        np.testing.assert_allclose(filled[:, :6], double, rtol=1e-5, atol=1e-6)
+
+    def test_units_do_not_matter(self, damaged):
+        scale = np.array([1e-12, 1e12, 1.0, 1e3, 1e-3, 1e6])
+        one = IGHImputer(random_state=0).fit_transform(damaged)
+        two = IGHImputer(random_state=0).fit_transform(damaged * scale)
+        np.testing.assert_allclose(two / scale, one, rtol=1e-7, atol=1e-9)
+
+    def test_refit_gives_identical_numbers(self, damaged):
+        imputer = IGHImputer(random_state=3)
+        one = imputer.fit_transform(damaged)
+        two = imputer.fit_transform(damaged)
+        three = clone(imputer).fit_transform(damaged)
+        assert one.tobytes() == two.tobytes() == three.tobytes()
+        other = IGHImputer(random_state=4).fit_transform(damaged)
+        assert not np.array_equal(one, other)
+
+    @pytest.mark.parametrize("seed", [np.random.RandomState(1), np.random.default_rng(1), np.int64(5), None])
+    def test_every_kind_of_random_state(self, seed, damaged):
+        assert np.isfinite(IGHImputer(random_state=seed).fit_transform(damaged)).all()
+
+    def test_fitted_attributes(self, damaged):
+        imputer = IGHImputer(random_state=0, max_sweeps=3).fit(damaged)
+        assert imputer.n_sweeps_ == len(imputer.trace_) - 1 <= 3
+        assert imputer.status_ in (Status.SWEEP_LIMIT, Status.SETTLED)
+        assert isinstance(imputer.kernel_, SemiLinear)
+        assert isinstance(imputer.solver_, Ridge)
+        assert imputer.schedule_ == Schedule(1)
+        assert imputer.indicator_ is None
+        assert imputer.n_features_in_ == 6
+
+    def test_no_missing_values(self, curved):
+        imputer = IGHImputer()
+        filled = imputer.fit_transform(curved[0])
+        np.testing.assert_array_equal(filled, curved[0])
+        assert filled is not curved[0]
+        assert imputer.status_ is Status.NOTHING_MISSING
+        holes = curved[0][:4].copy()
+        holes[:, 2] = np.nan
+        assert rmse(curved[0][:4], imputer.transform(holes), np.isnan(holes)) < 0.3
+
+    def test_words_and_objects(self, damaged):
+        word = IGHImputer("gaussian", solver="spectral", schedule="column", start="mean", order="fixed")
+        objects = IGHImputer(
+            Gaussian(MedianDistance(1.0)),
+            solver=Spectral(ConditionNumber(1e-3)),
+            schedule=1,
+            start=np.where(np.isnan(damaged), np.nanmean(damaged, axis=0), damaged),
+            order=lambda blocks, problem, rng: blocks,
+        )
+        np.testing.assert_allclose(word.fit_transform(damaged), objects.fit_transform(damaged), atol=1e-9)
+
+    @pytest.mark.parametrize(
+        "kernel", ["gaussian", "laplacian", "semilinear", "self_tuning", "polynomial", "cosine"]
+    )
+    def test_every_word_for_a_kernel_works(self, kernel, damaged):
+        imputer = IGHImputer(kernel, random_state=0).fit(damaged)
+        assert np.isfinite(imputer.transform(damaged)).all()
+        assert isinstance(imputer.solver_, Spectral if kernel == "self_tuning" else Ridge)
+
+    def test_a_function_as_kernel_equals_the_kernel(self, damaged):
+        def mine(X, Y):
+            return np.exp(-0.5 * ((X[:, None] - Y[None]) ** 2).sum(axis=2) / 4.0)
+
+        ours = IGHImputer(Gaussian(2.0), random_state=0)
+        theirs = IGHImputer(mine, random_state=0)
+        np.testing.assert_allclose(ours.fit_transform(damaged), theirs.fit_transform(damaged), atol=1e-9)
+        np.testing.assert_allclose(ours.transform(damaged), theirs.transform(damaged), atol=1e-9)
+        assert isinstance(theirs.kernel_, Custom)
+
+    def test_schedule_words(self, rng):
+        X = rng.standard_normal((20, 70))
+        X[rng.random(X.shape) < 0.1] = np.nan
+        sizes = {
+            word: IGHImputer(schedule=word).fit(X).schedule_.columns
+            for word in ("auto", "column", "block", 9)
+        }
+        assert sizes == {"auto": 2, "column": 1, "block": 2, 9: 9}
+
+
+class TestNewRows:
+    def test_a_row_does_not_depend_on_its_company(self, damaged):
+        imputer = IGHImputer(random_state=0).fit(damaged[:80])
+        new = damaged[80:]
+        together = imputer.transform(new)
+        alone = np.vstack([imputer.transform(row[None]) for row in new])
+        np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-11)
+        shuffled = np.random.default_rng(0).permutation(len(new))
+        np.testing.assert_allclose(
+            imputer.transform(new[shuffled]), together[shuffled], rtol=1e-9, atol=1e-11
+        )
+
+    def test_new_rows_are_filled_nearly_as_well_as_training_rows(self, rng):
+        t = rng.uniform(0, 5, 400)
+        X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t)])
+        M = rng.random(X.shape) < 0.25
+        M[:, 3] &= rng.random(400) < 0.5
+        damaged = np.where(M, np.nan, X)
+        imputer = IGHImputer(random_state=0).fit(damaged[:300])
+        jointly = IGHImputer(random_state=0).fit_transform(damaged)[300:]
+        holes = M[300:]
+        assert rmse(X[300:], imputer.transform(damaged[300:]), holes) < 1.3 * rmse(X[300:], jointly, holes)
+
+    def test_a_column_complete_in_training_can_be_filled(self, curved):
+        X, _ = curved
+        imputer = IGHImputer(random_state=0).fit(X[::2])
+        new = X[1::2].copy()
+        new[:, 4] = np.nan
+        mean_error = np.abs(X[::2, 4].mean() - X[1::2, 4]).mean()
+        assert np.abs(imputer.transform(new)[:, 4] - X[1::2, 4]).mean() < 0.3 * mean_error
+
+    def test_observed_values_and_bounds_hold(self, damaged):
+        imputer = IGHImputer(random_state=0, bounds={3: (1.0, 2.0)}).fit(damaged)
+        new = damaged.copy()
+        new[:, 3] = np.nan
+        filled = imputer.transform(new)
+        known = ~np.isnan(new)
+        assert filled[known].tobytes() == new[known].tobytes()
+        assert filled[:, 3].min() >= 1.0
+        assert filled[:, 3].max() <= 2.0
+
+    def test_a_row_with_nothing_observed_gets_the_means(self, damaged):
+        imputer = IGHImputer(random_state=0).fit(damaged)
+        np.testing.assert_allclose(
+            imputer.transform(np.full((2, 6), np.nan)), [np.nanmean(damaged, axis=0)] * 2
+        )
+
+    def test_absurd_new_rows_stay_finite(self, damaged):
+        imputer = IGHImputer(random_state=0).fit(damaged)
+        rows = np.array([[1e300, np.nan, 0, -1e308, np.nan, 1], [1e-300, np.nan, 1e30, 0, 0, np.nan]])
+        assert np.isfinite(imputer.transform(rows)).all()
+
+    @pytest.mark.parametrize("kernel", ["auto", "gaussian", "self_tuning", SemiLinear(Laplacian())])
+    def test_a_pickled_copy_transforms_alike(self, kernel, damaged):
+        imputer = IGHImputer(kernel, random_state=0).fit(damaged[:90])
+        copy = pickle.loads(pickle.dumps(imputer))
+        first = imputer.transform(damaged[90:])
+        assert copy.transform(damaged[90:]).tobytes() == first.tobytes()
+        again = pickle.loads(pickle.dumps(imputer)).transform(damaged[90:])
+        assert again.tobytes() == first.tobytes()
+
+    def test_chunks_do_not_matter(self, damaged, monkeypatch):
+        imputer = IGHImputer(random_state=0).fit(damaged)
+        whole = imputer.transform(damaged)
+        monkeypatch.setattr("manifill.sweep.newrows._MOST_PAIRS", 500)
+        np.testing.assert_allclose(imputer.transform(damaged), whole, rtol=1e-9, atol=1e-11)
+
+
+class TestFrames:
+    names = ("a", "b", "c", "d", "e", "f")
+
+    def test_pandas(self, damaged):
+        index = [f"row {i}" for i in range(120)]
+        frame = pd.DataFrame(damaged, columns=list(self.names), index=index)
+        imputer = IGHImputer(random_state=0).set_output(transform="pandas")
+        filled = imputer.fit_transform(frame)
+        assert list(filled.columns) == list(self.names)
+        assert list(filled.index) == index
+        np.testing.assert_array_equal(filled, IGHImputer(random_state=0).fit_transform(damaged))
+        assert list(imputer.feature_names_in_) == list(self.names)
+        with pytest.raises(ValueError, match="feature names"):
+            imputer.transform(frame.rename(columns={"a": "z"}))
+
+    def test_pandas_nullable(self, damaged):
+        frame = pd.DataFrame(damaged, columns=list(self.names)).convert_dtypes()
+        frame["f"] = frame["f"].astype("Float64")
+        filled = IGHImputer(random_state=0).fit_transform(frame)
+        np.testing.assert_allclose(filled, IGHImputer(random_state=0).fit_transform(damaged))
+
+    def test_polars(self, damaged):
+        frame = pl.DataFrame(
+            {n: [None if np.isnan(v) else v for v in c] for n, c in zip(self.names, damaged.T, strict=True)}
+        )
+        filled = IGHImputer(random_state=0).set_output(transform="polars").fit_transform(frame)
+        assert isinstance(filled, pl.DataFrame)
+        assert filled.columns == list(self.names)
+        assert filled.null_count().to_numpy().sum() == 0
+
+    def test_bounds_and_groups_by_name(self, damaged):
+        frame = pd.DataFrame(damaged, columns=list(self.names))
+        imputer = IGHImputer(random_state=0, bounds={"d": (1.0, None)}, groups=[["a", "b"]])
+        filled = imputer.fit_transform(frame)
+        assert filled[np.isnan(damaged[:, 3]), 3].min() >= 1.0
+        by_number = IGHImputer(random_state=0, bounds={3: (1.0, None)}, groups=[[0, 1]]).fit_transform(
+            damaged
+        )
+        np.testing.assert_array_equal(filled, by_number)
+
+    def test_indicator(self, damaged):
+        damaged[:, 2] = np.nan_to_num(damaged[:, 2])
+        frame = pd.DataFrame(damaged, columns=list(self.names))
+        imputer = IGHImputer(random_state=0, add_indicator=True).set_output(transform="pandas")
+        filled = imputer.fit_transform(frame)
+        assert list(filled.columns[6:]) == [f"missingindicator_{n}" for n in "abdef"]
+        np.testing.assert_array_equal(filled["missingindicator_a"], np.isnan(damaged[:, 0]))
+        assert list(imputer.transform(frame.iloc[:3]).columns) == list(filled.columns)
+
+    def test_names_out_are_checked(self, damaged):
+        imputer = IGHImputer().fit(damaged)
+        assert list(imputer.get_feature_names_out()) == [f"x{i}" for i in range(6)]
+        assert list(imputer.get_feature_names_out(list(self.names))) == list(self.names)
+        with pytest.raises(InvalidInput, match="length"):
+            imputer.get_feature_names_out(["a"])
+
+
+class TestWatching:
+    def test_break_leaves_it_fitted(self, damaged):
+        imputer = IGHImputer(random_state=0, tol=0)
+        for state in imputer.iter_fit(damaged):
+            if state.sweep == 2:
+                break
+        assert imputer.n_sweeps_ == 2
+        assert imputer.status_ is Status.INTERRUPTED
+        expected = IGHImputer(random_state=0, tol=0, max_sweeps=2)
+        np.testing.assert_array_equal(state.X, expected.fit_transform(damaged))
+        assert np.isfinite(imputer.transform(damaged)).all()
+
+    def test_ctrl_c_leaves_it_fitted_and_is_not_swallowed(self, damaged):
+        calls = []
+
+        def kernel(X, Y):
+            calls.append(1)
+            if len(calls) == 9:
+                raise KeyboardInterrupt
+            return Gaussian(2.0).gram(Y, X)
+
+        imputer = IGHImputer(kernel, random_state=0)
+        with pytest.raises(KeyboardInterrupt):
+            imputer.fit(damaged)
+        assert imputer.status_ is Status.INTERRUPTED
+        assert imputer.n_sweeps_ == 1
+        assert np.isfinite(imputer.transform(damaged)).all()
+
+    def test_time_limit_too_short_for_a_sweep(self, damaged):
+        imputer = IGHImputer(random_state=0, time_limit=1e-9)
+        with pytest.warns(UnfinishedWarning, match="time_limit=1e-09"):
+            filled = imputer.fit_transform(damaged)
+        assert imputer.status_ is Status.TIME_LIMIT
+        assert imputer.n_sweeps_ == 0
+        means = np.broadcast_to(np.nanmean(damaged, axis=0), damaged.shape)
+        np.testing.assert_allclose(filled[np.isnan(damaged)], means[np.isnan(damaged)])
+
+    def test_verbose_writes_to_stderr_and_nothing_else_prints(self, damaged, capsys):
+        IGHImputer(random_state=0).fit(damaged)
+        assert capsys.readouterr() == ("", "")
+        IGHImputer(random_state=0, verbose=True, max_sweeps=2).fit(damaged)
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert [line.split(":")[0] for line in err.splitlines()] == ["sweep 1", "sweep 2"]
+
+
+def test_pipeline_and_grid_search(damaged, curved):
+    y = np.nan_to_num(curved[0][:, 3] ** 2)
+    pipeline = make_pipeline(IGHImputer(random_state=0), RidgeRegression())
+    grid = {
+        "ighimputer__kernel": ["gaussian", Laplacian(MedianDistance(0.5))],
+        "ighimputer__solver": [Ridge(1e-2), Ridge(1.0)],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(damaged, y)
+    assert np.isfinite(search.best_score_)
+
+
+class TestDoor:
+    def test_arrays_and_lists(self, damaged):
+        expected = IGHImputer(random_state=0).fit_transform(damaged)
+        np.testing.assert_array_equal(manifill.impute(damaged, random_state=0), expected)
+        np.testing.assert_array_equal(manifill.impute(damaged.tolist(), random_state=0), expected)
+
+    def test_frames_come_back_as_frames(self, damaged):
+        frame = pd.DataFrame(damaged, columns=list("abcdef"), index=range(100, 220))
+        filled = manifill.impute(frame, random_state=0)
+        assert isinstance(filled, pd.DataFrame)
+        pd.testing.assert_index_equal(filled.index, frame.index)
+        assert isinstance(manifill.impute(pl.from_pandas(frame)), pl.DataFrame)
+
+    def test_unknown_option(self, damaged):
+        with pytest.raises(InvalidInput, match=r"no option 'sweeps'.*max_sweeps"):
+            manifill.impute(damaged, sweeps=3)
+
+
+def test_empty_columns(damaged):
+    damaged[:, 1] = np.nan
+    frame = pd.DataFrame(damaged, columns=list("abcdef"))
+    with pytest.warns(EmptyColumnWarning, match=r"\['b'\].*dropped"):
+        dropped = IGHImputer(random_state=0).fit(frame)
+    assert list(dropped.get_feature_names_out()) == list("acdef")
+    assert dropped.transform(frame).shape == (120, 5)
+    kept = IGHImputer(random_state=0, keep_empty_features=True)
+    with pytest.warns(EmptyColumnWarning, match=r"\['b'\].*filled with 0"):
+        filled = kept.fit_transform(frame)
+    assert (filled[:, 1] == 0).all()
+    new = frame.iloc[:3].copy()
+    new["b"] = [4.0, np.nan, 5.0]
+    np.testing.assert_array_equal(kept.transform(new)[:, 1], [4.0, 0.0, 5.0])
+
+
+def test_empty_columns_with_groups_start_and_bounds(damaged):
+    damaged[:, 1] = np.nan
+    with pytest.warns(EmptyColumnWarning):
+        imputer = IGHImputer(
+            groups=[[0, 1], [2, 3]], start=np.ones((120, 6)), bounds=[(-1, 1)] * 6, random_state=0
+        ).fit(damaged)
+    assert np.isfinite(imputer.transform(damaged)).all()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pytest.param([[1.0, 2.0, 3.0]], id="one row"),
+        pytest.param([[1.0], [np.nan], [3.0]], id="one column"),
+        pytest.param([[np.nan, 1.0], [1.0, np.nan]], id="two by two"),
+        pytest.param([[1.0, 2.0]] * 5 + [[1.0, np.nan]] * 5, id="duplicated rows"),
+        pytest.param([[1e-12, 1e12], [2e-12, np.nan], [np.nan, 3e12], [4e-12, 4e12]], id="wild scales"),
+        pytest.param([[1e308, -1e308], [-1e308, np.nan], [np.nan, 1e308], [1e307, 0]], id="near overflow"),
+        pytest.param([[1e-310, 1.0], [2e-310, np.nan], [np.nan, 2.0], [3e-310, 3.0]], id="subnormal"),
+        pytest.param([[5.0, 1.0], [5.0, np.nan], [np.nan, 2.0]], id="constant column"),
+        pytest.param([[np.nan, np.nan], [1.0, 2.0], [3.0, np.nan]], id="empty row"),
+        pytest.param([[np.nan, 1.0], [np.nan, 2.0], [7.0, 3.0]], id="single observed"),
+        pytest.param([[0.0, 0.0], [0.0, np.nan]], id="zeros"),
+        pytest.param([[1 + 1e-16, 1.0], [1.0 + 2.3e-16, np.nan], [np.nan, 2.0]], id="nearly constant"),
+    ],
+)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernel": "gaussian", "solver": "spectral"},
+        {"kernel": "self_tuning"},
+        {"kernel": "cosine"},
+        {"schedule": 5},
+    ],
+    ids=str,
+)
+def test_odd_tables_give_finite_results_and_no_warnings(X, options):
+    X = np.array(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        imputer = IGHImputer(random_state=0, **options)
+        filled = imputer.fit_transform(X)
+        again = imputer.transform(X)
+    for result in (filled, again):
+        assert np.isfinite(result).all()
+        assert result[~np.isnan(X)].tobytes() == X[~np.isnan(X)].tobytes()
+
+
+def test_what_can_not_be_learned_gets_the_obvious_value():
+    X = np.array([[5.0, 0.1, 1.0], [5.0, np.nan, 2.0], [np.nan, 0.1, 4.0], [5.0, 0.1, np.nan], [np.nan] * 3])
+    X = np.column_stack([X, [np.nan, np.nan, 7.7, np.nan, np.nan]])
+    filled = IGHImputer(random_state=0, bounds=None).fit_transform(X)
+    assert (filled[:, 0] == 5.0).all()
+    assert (filled[:, 1] == 0.1).all()
+    assert (filled[:, 3] == 7.7).all()
+    assert filled[4, 2] == pytest.approx(7 / 3)
+
+
+def test_99_percent_missing(rng):
+    X = rng.standard_normal((300, 20))
+    X[rng.random(X.shape) < 0.99] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", EmptyColumnWarning)
+        assert np.isfinite(IGHImputer(random_state=0).fit_transform(X)).all()
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("X", "message"),
+        [
+            ([[1.0, np.inf], [2.0, 3.0]], "column 'x1' contains infinity: inf in row 0"),
+            ([["a", 1.0], [2.0, 3.0]], "column x0 is 'a' in row 0"),
+            (pd.DataFrame({"age": [1.0, 2.0], "city": ["Ulm", "Rom"]}), "column 'city' is 'Ulm' in row 0"),
+            (
+                pd.DataFrame({"age": [1.0, -np.inf], "w": [1.0, 2.0]}),
+                "column 'age' contains infinity: -inf in row 1",
+            ),
+            ([1.0, 2.0], "Expected 2D array"),
+            (np.zeros((2, 2, 2)), "dim 3"),
+            (np.empty((0, 3)), "0 sample"),
+            (np.empty((3, 0)), "0 feature"),
+            (np.array([[1 + 2j]]), "Complex"),
+        ],
+    )
+    def test_tables(self, X, message):
+        with pytest.raises(ValueError, match=message):
+            IGHImputer().fit(X)
+
+    def test_columns_at_transform(self, damaged):
+        imputer = IGHImputer().fit(damaged)
+        with pytest.raises(ValueError, match="X has 5 features, but IGHImputer is expecting 6"):
+            imputer.transform(damaged[:, :5])
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"kernel": "gauss"}, "kernel must be one of 'auto', 'gaussian'.*got 'gauss'"),
+            ({"kernel": 3}, "kernel must be.*got 3 of type int"),
+            ({"kernel": Gaussian}, "kernel must be"),
+            ({"kernel": "precomputed"}, "no columns to leave out"),
+            ({"kernel": SelfTuning(), "solver": "ridge"}, r"SelfTuning\(k=7\)"),
+            ({"solver": "cholesky"}, "solver must be one of.*got 'cholesky'"),
+            ({"solver": None}, "solver must be"),
+            ({"schedule": "blocks"}, "schedule must be"),
+            ({"schedule": 0}, "schedule must be"),
+            ({"start": "zero"}, "start must be one of"),
+            ({"start": None}, "start must be"),
+            ({"start": np.zeros((2, 2))}, "start must have the shape of X"),
+            ({"order": "up"}, "order must be one of"),
+            ({"order": RandomOrder}, "order must be"),
+            ({"max_sweeps": 0}, "max_sweeps must be a whole number ≥ 1; got 0"),
+            ({"max_sweeps": 2.5}, "max_sweeps must be a whole number"),
+            ({"tol": -1}, "tol must be a finite number ≥ 0; got -1"),
+            ({"tol": "small"}, "tol must be"),
+            ({"time_limit": 0}, "time_limit must be a finite number > 0"),
+            ({"bounds": {"age": (0, 1)}}, "bounds names the column 'age', which is not there"),
+            ({"bounds": {0: (1, 0)}}, "bounds of column 'x0'.*lowest ≤ highest"),
+            ({"bounds": {0: 3}}, "bounds of column 'x0'"),
+            ({"bounds": "tight"}, "bounds of column 'x0'"),
+            ({"bounds": [(0, 1)]}, "bounds must be"),
+            ({"groups": [["a"]]}, "groups names the column 'a'"),
+            ({"groups": "ab"}, "groups must be a list of lists"),
+            ({"groups": [[0, 1], [1, 2]]}, "no column twice"),
+            ({"random_state": "dice"}, "random_state must be"),
+            ({"random_state": -1}, "random_state must be"),
+        ],
+        ids=str,
+    )
+    def test_parameters(self, options, message, damaged):
+        with pytest.raises(InvalidInput, match=message):
+            IGHImputer(**options).fit(damaged)
