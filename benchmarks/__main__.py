@@ -32,7 +32,7 @@ def main() -> None:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     console = Console()
     if not console.is_terminal:
-        console = Console(width=120)
+        console = Console(width=150)
     libraries = ", ".join(
         f"{name} {version(name)}" for name in ("manifill", "numpy", "scipy", "scikit-learn")
     )

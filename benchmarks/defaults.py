@@ -47,7 +47,10 @@ def run(smoke: bool = False) -> Table:
             filled = IGHImputer(**options, max_sweeps=5, random_state=0).fit_transform(damaged)
             errors[i, j] = nrmse(X, filled, M)
     excess = (errors / errors.min(axis=0)).mean(axis=1) - 1
-    table = Table("candidate", *(name[:8] for name, _ in sets), "excess", title="Defaults: RMSE at 30 % MCAR")
+    table = Table(title="Defaults: RMSE, standardised, at 30 % MCAR")
+    table.add_column("candidate", no_wrap=True)
+    for name in [*(name[:6] for name, _ in sets), "excess"]:
+        table.add_column(name)
     for name, row, mean in zip(candidates, errors, excess, strict=True):
         table.add_row(name, *(f"{error:.3f}" for error in row), f"{mean:.1%}")
     return table

@@ -35,7 +35,7 @@ from manifill.sweep import (
 Option = TypeVar("Option")
 
 KERNELS: Mapping[str, Callable[[], Kernel]] = {
-    # Best on average of fifteen candidates on ten sets at 30 % missing: docs/measurements.md.
+    # Best on average of twelve candidates on eleven sets at 30 % missing: docs/measurements.md.
     "auto": lambda: SemiLinear(Laplacian(), weight=0.3),
     "gaussian": Gaussian,
     "laplacian": Laplacian,

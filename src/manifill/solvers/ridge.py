@@ -38,7 +38,7 @@ class Ridge:
     Parameters
     ----------
     ridge : r ≥ 0. Small trusts the known values, large smooths them. The default did best on average
-        over ten tables and image sets with the default kernel; see docs/measurements.md.
+        over eleven tables and image sets with the default kernel; see docs/measurements.md.
 
     Examples
     --------
