@@ -1,5 +1,11 @@
 """scikit-learn's own checks: all of them, no exceptions."""
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manifill import GeometricHarmonics, IGHImputer
@@ -17,3 +23,15 @@ from manifill import GeometricHarmonics, IGHImputer
 )
 def test_contract(estimator, check):
     check(estimator)
+
+
+def test_array_api_checks_are_run_too():
+    """They are skipped unless scipy is told at its import, so they get a process of their own."""
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "array_api_input", __file__],
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert re.search(r"^6 passed, \d+ deselected", result.stdout, flags=re.M), result.stdout
