@@ -87,6 +87,8 @@ def check_output(path: Path) -> None:
     _kind(path)
     if not path.parent.is_dir():
         raise InvalidInput(f"There is no folder {path.parent} to write {path.name} into.")
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InvalidInput(f"{path} cannot be written: it is a folder, or its folder is not writable.")
 
 
 def write(table: TextTable | ArrayTable, path: Path) -> None:

@@ -45,18 +45,17 @@ class Extension:
     rows : (|A|, d), the known rows.
     kernel : tuned on them.
     factor : the affinities among them, factored.
+    values : (|A|, m), the functions on the known rows, centred.
     coefficients : (|A|, m), one column per function.
     center : (m,), the mean put back after extending; zero where no centring was asked for.
-    amplitude : (m,), √(fᵀ coefficients / kept): the scale of each function against the kernel, by which
-        the kernel's own uncertainty becomes that of the function.
     """
 
     rows: Array
     kernel: Kernel
     factor: Factor
+    values: Array
     coefficients: Array
     center: Array
-    amplitude: Array
 
     @classmethod
     def fit(cls, X: Array, F: Array, kernel: Kernel, solver: Solver, center: bool = True) -> "Extension":
@@ -69,9 +68,7 @@ class Extension:
         tuned = kernel.tuned(pairs)
         factor = factorise(tuned(pairs), kernel, solver)
         mean = F.mean(axis=0) if center else np.zeros(F.shape[1])
-        coefficients = factor.coefficients(F - mean)
-        energy = np.einsum("im,im->m", F - mean, coefficients) / max(factor.report.kept, 1)
-        return cls(X, tuned, factor, coefficients, mean, np.sqrt(np.maximum(energy, 0.0)))
+        return cls(X, tuned, factor, F - mean, factor.coefficients(F - mean), mean)
 
     def _pairs(self, X: Array) -> Pairs:
         return Pairs.of(X, self.rows, statistics=self.kernel.statistics)
@@ -82,16 +79,10 @@ class Extension:
         return extended
 
     def std(self, X: Array) -> Array:
-        """The standard deviation of a value observed at each row of `X`, shape (n, m).
-
-        The extension is the mean of a Gaussian process with covariance `amplitude² · k`; this is its
-        standard deviation, with what the solver added to the diagonal as the noise of an observation.
-        """
+        """The standard deviation of a value observed at each row of `X`, shape (n, m)."""
         pairs = self._pairs(X)
-        K = self.kernel(pairs)
-        explained = np.einsum("ia,ai->i", K, self.factor.coefficients(K.T))
-        variance = self.kernel.diagonal(pairs) - explained + self.factor.report.added
-        deviation: Array = np.sqrt(np.maximum(variance, 0.0))[:, None] * self.amplitude[None, :]
+        variance = self.factor.variance(self.kernel(pairs), self.kernel.diagonal(pairs), self.values)
+        deviation: Array = np.sqrt(np.maximum(variance, 0.0))
         return deviation
 
     def harmonics(self, X: Array) -> Array:

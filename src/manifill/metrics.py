@@ -45,6 +45,8 @@ def paper_error(X: npt.ArrayLike, filled: npt.ArrayLike) -> float:
     1.414
     """
     truth, fill = _same_shape(X=X, filled=filled)
+    if truth.ndim != 2:
+        raise InvalidInput(f"X must be a table with two dimensions; got {truth.ndim}.")
     return float(np.linalg.norm(truth - fill)) / math.sqrt(truth.shape[1])
 
 
@@ -74,7 +76,8 @@ def nrmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
     """
     truth, fill = _same_shape(X=X, filled=filled)
     holes = _holes(M, truth.shape)
-    spread = truth.std(axis=0)
+    # A standard deviation of equal values can come out as a rounding instead of 0.
+    spread = np.where(truth.max(axis=0) > truth.min(axis=0), truth.std(axis=0), 0.0)
     scored = holes & (spread > 0)
     if not scored.any():
         return 0.0 if np.array_equal(truth[holes], fill[holes]) else math.inf

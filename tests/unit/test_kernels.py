@@ -135,6 +135,8 @@ def test_custom_kernel_is_checked(rng):
         Custom(lambda X, Y: np.full((len(X), len(Y)), np.nan)).gram(X)
     with pytest.raises(InvalidInput, match="callable"):
         Custom("cosine")
+    with pytest.raises(InvalidInput, match="must be symmetric"):
+        Custom(lambda X, Y: X[:, :1] - Y[:, 0]).gram(X)
 
 
 def test_custom_diagonal(rng):
@@ -153,6 +155,7 @@ def test_custom_diagonal(rng):
         (lambda: Gaussian("wide"), "bandwidth must be"),
         (lambda: MedianDistance(0), "multiple of MedianDistance"),
         (lambda: NeighborDistance(0), "k of NeighborDistance"),
+        (lambda: MedianDistance(sample=1), "sample of MedianDistance"),
         (lambda: NeighborDistance(multiple=-1), "multiple of NeighborDistance"),
         (lambda: LogSumSlope(multiple=np.inf), "multiple of LogSumSlope"),
         (lambda: SemiLinear(Cosine()), "base of SemiLinear"),
@@ -192,10 +195,32 @@ class TestBandwidth:
         D = cdist(X[:256], X)
         sigma, slope = LogSumSlope.slopes(D, profile)
         if profile is Gaussian.profile:  # the Laplacian's long tail flattens the slope
-            assert slope.max() == pytest.approx(dimension, abs=0.25)
+            # above the dimension rather than below: chords are shorter than arcs
+            assert slope.max() == pytest.approx(1.1 * dimension, rel=0.15)
         chosen = LogSumSlope()(D, profile)
         assert chosen == pytest.approx(sigma[np.argmax(slope)])
         assert D[D > 0].min() < chosen < D.max()
+
+    @pytest.mark.parametrize("profile", [Gaussian.profile, Laplacian.profile], ids=["gaussian", "laplacian"])
+    def test_log_sum_slope_is_that_of_the_sum_over_all_pairs(self, profile, rng):
+        X = rng.standard_normal((70, 3))
+        D = cdist(X, X)
+        sigma, slope = LogSumSlope.slopes(D, profile)
+        step = 1e-4
+        for s, claimed in zip(sigma, slope, strict=True):
+            above, below = (
+                np.log(sum(profile(d / x) for d in D.ravel())) for x in (s * (1 + step), s / (1 + step))
+            )
+            assert claimed == pytest.approx((above - below) / (2 * np.log1p(step)), abs=0.02)
+
+    @pytest.mark.parametrize("rule", [MedianDistance(), NeighborDistance(), LogSumSlope()], ids=repr)
+    @pytest.mark.parametrize("n", [40, 700])
+    def test_the_order_of_the_rows_does_not_matter(self, rule, n, rng):
+        X = rng.standard_normal((n, 3))
+        D = cdist(X, X)
+        order = rng.permutation(n)
+        one, two = rule(D, Gaussian.profile), rule(D[np.ix_(order, order)], Gaussian.profile)
+        assert one == pytest.approx(two, rel=1e-12)
 
     @pytest.mark.parametrize("rule", [MedianDistance(), NeighborDistance(), LogSumSlope()], ids=repr)
     def test_coinciding_rows(self, rule):
@@ -210,8 +235,20 @@ class TestBandwidth:
         small, large = (rule(cdist(c * X, c * X), Gaussian.profile) for c in (1.0, 1e3))
         assert large == pytest.approx(1e3 * small, rel=1e-6)
 
-    def test_long_tables_are_sampled(self, rng):
+    def test_long_tables_are_sampled_as_the_rule_says(self, rng):
         X = rng.standard_normal((2000, 2))
         pairs = Pairs.of(X, statistics=Gaussian.statistics)
-        exact = np.median(cdist(X, X)[np.triu_indices(2000, 1)])
-        assert Gaussian().tuned(pairs).scale == pytest.approx(exact, rel=0.05)
+        D = cdist(X, X)
+        exact = np.median(D[np.triu_indices(2000, 1)])
+        assert Gaussian(MedianDistance(sample=None)).tuned(pairs).scale == pytest.approx(exact, rel=1e-9)
+        sampled = D[np.linspace(0, 1999, 1000).astype(int)]
+        assert Gaussian().tuned(pairs).scale == pytest.approx(np.median(sampled[sampled > 0]), rel=1e-9)
+        assert Gaussian().tuned(pairs).scale == pytest.approx(exact, rel=0.01)
+        few = Pairs.of(X[:1000], statistics=Gaussian.statistics)
+        exact = np.median(D[:1000, :1000][np.triu_indices(1000, 1)])
+        assert Gaussian().tuned(few).scale == pytest.approx(exact, rel=1e-9)
+
+    def test_neighbor_passes_over_rows_at_the_same_place(self):
+        D = cdist([[0.0]] * 5 + [[1.0], [3.0]], [[0.0]] * 5 + [[1.0], [3.0]])
+        assert NeighborDistance(k=1)(D, Gaussian.profile) == 1.0
+        assert NeighborDistance(k=2)(D, Gaussian.profile) == 3.0

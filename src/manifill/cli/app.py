@@ -68,11 +68,12 @@ def impute(
     filled[:, ~empty] = fit_watched(imputer, table.X[:, ~empty])
     files.write(table.filled(filled), output)
     holes = int(missing[:, ~empty].sum())
-    console.print(f"{output}: filled {holes:,} of {table.X.size:,} values in {imputer.n_sweeps_} sweeps.")
+    summary = f"{output}: filled {holes:,} of {table.X.size:,} values in {imputer.n_sweeps_} sweeps."
+    console.print(summary, markup=False)
     console.print(f"{imputer.status_.value.capitalize()}.")
     if empty.any():
         names = [name for name, none in zip(table.columns, empty, strict=True) if none]
-        console.print(f"Left empty, since nothing was observed there: {', '.join(names)}")
+        console.print(f"Left empty, since nothing was observed there: {', '.join(names)}", markup=False)
 
 
 @app.command()
@@ -89,5 +90,5 @@ def main() -> None:
     try:
         app()
     except ManifillError as error:
-        console.print(f"[bold red]manifill:[/] {error}", highlight=False, soft_wrap=True)
+        console.print(f"manifill: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)

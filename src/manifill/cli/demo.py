@@ -49,7 +49,7 @@ def run(picture: Path | None) -> None:
         whole = np.zeros((3, *digits.shape))
         whole[:, :, digits.max(axis=0) > 0] = [X, damaged, filled]
         _draw(whole.reshape(3, -1, 8, 8), M, picture)
-        console.print(f"Before and after: {picture}")
+        console.print(f"Before and after: {picture}", markup=False)
 
 
 def _draw(stages: Array, M: Mask, picture: Path) -> None:

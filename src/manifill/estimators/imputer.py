@@ -22,6 +22,7 @@ from manifill.estimators.words import (
     as_schedule,
     as_solver,
     as_start,
+    check_flag,
     check_number,
 )
 from manifill.sweep import (
@@ -93,6 +94,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     status_ : how the run ended; `str(status_)` explains it.
     trace_ : a `SweepRecord` for the start and for every sweep: change, seconds, bandwidth, rank, ridge.
     kernel_, solver_, schedule_ : the objects used.
+    completed_ : the training table as the last full sweep completed it; what `fit_transform` returns.
     indicator_ : the `MissingIndicator`, or None.
     n_features_in_, feature_names_in_ : as always in scikit-learn.
 
@@ -101,7 +103,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     `fit_transform` returns the fill of the training rows. `transform` fills *new* rows from the fitted
     ones, each on its own: what else is in the batch does not matter.
 
-    If `fit` is interrupted (Ctrl-C) after a full sweep, the estimator is left fitted with that sweep.
+    If `fit` is interrupted (Ctrl-C) after a full sweep, the estimator is left fitted with that sweep, and
+    `completed_` is its fill.
 
     Examples
     --------
@@ -157,8 +160,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: None = None) -> Any:
         """Fill `X` (n, d), NaN where missing, and return the completed table."""
-        self.fit(X)
-        return self._assemble(read_table(self, X, reset=False), self._model.state.X)
+        return self.fit(X).completed_
 
     def iter_fit(self, X: Any) -> Iterator[State]:
         """`fit`, watched: yields the `State` of the start and of every sweep.
@@ -170,30 +172,36 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         >>> import numpy as np
         >>> X = np.column_stack([np.arange(9.0), np.arange(9.0) ** 2])
         >>> X[4, 1] = np.nan
-        >>> imputer = IGHImputer(random_state=0)
+        >>> imputer = IGHImputer(tol=0, random_state=0)
         >>> for state in imputer.iter_fit(X):
         ...     if state.sweep == 2:
         ...         break
         >>> imputer.status_.name, imputer.n_sweeps_
         ('INTERRUPTED', 2)
         """
-        run = self._begin(X)
-        state = next(run)
-        try:
-            yield state
-            for state in run:
-                yield state
-        except (GeneratorExit, KeyboardInterrupt):
-            if state.sweep > 0:
-                self._store(replace(state, status=Status.INTERRUPTED))
-            raise
-        self._store(self._usable(state))
+        self._forget()
+        for state in self._run(X):
+            usable = self._usable(state)
+            if usable.status is not Status.RUNNING:
+                self._store(usable)
+            elif usable.sweep > 0:
+                self._store(replace(usable, status=Status.INTERRUPTED))  # unless another sweep follows
+            yield usable
 
     def transform(self, X: Any) -> Any:
         """Fill new rows (m, d) from the fitted ones, each on its own."""
         check_is_fitted(self)
         given = read_table(self, X, reset=False)
         return self._assemble(given, self._model.complete(given[:, self._kept]))
+
+    @property
+    def completed_(self) -> Any:
+        """The training table as the last full sweep completed it."""
+        check_is_fitted(self)
+        state = self._model.state
+        given = np.full((len(state.problem.given), self.n_features_in_), np.nan, state.problem.given.dtype)
+        given[:, self._kept] = state.problem.given
+        return self._assemble(given, state.X)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that come out."""
@@ -212,8 +220,10 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             return out
         return np.concatenate([out, self.indicator_.get_feature_names_out(names)])
 
-    def _begin(self, X: Any) -> Iterator[State]:
+    def _run(self, X: Any) -> Iterator[State]:
         """Validate everything, store what is known before the first sweep, and set the run up."""
+        for flag in ("add_indicator", "keep_empty_features", "verbose"):
+            check_flag(flag, getattr(self, flag))
         given = read_table(self, X, reset=True)
         labels = column_labels(self)
         kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
@@ -234,7 +244,14 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             stopping=self._stopping(),
             rng=as_generator(self.random_state),
         )
-        self._announce_empty(kept, labels)
+        if not (kept.all() or self.keep_empty_features):
+            empty = [label for label, keep in zip(labels, kept, strict=True) if not keep]
+            warnings.warn(
+                "A column can be filled only from observed values; dropped, since they have none: "
+                f"{empty}. With keep_empty_features=True they are kept, filled with 0.",
+                EmptyColumnWarning,
+                stacklevel=2,
+            )
         self._kept = kept
         self.kernel_, self.solver_, self.schedule_ = kernel, solver, schedule
         self.indicator_ = MissingIndicator(error_on_new=False).fit(given) if self.add_indicator else None
@@ -258,17 +275,6 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             raise InvalidInput(f"start must have the shape of X, {given.shape}; got {values.shape}.")
         return GivenStart(values[:, kept])
 
-    def _announce_empty(self, kept: Mask, labels: list[str]) -> None:
-        if kept.all():
-            return
-        empty = [label for label, keep in zip(labels, kept, strict=True) if not keep]
-        fate = "They are kept and filled with 0." if self.keep_empty_features else "They are dropped."
-        warnings.warn(
-            f"A column can be filled only from observed values; these have none: {empty}. {fate}",
-            EmptyColumnWarning,
-            stacklevel=5,
-        )
-
     def _usable(self, state: State) -> State:
         """The state itself, or the column means where not even one sweep was finished in time."""
         if state.status is not Status.TIME_LIMIT or state.sweep > 0:
@@ -277,9 +283,14 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             f"time_limit={self.time_limit} was over before the first sweep; the missing values got their "
             "column means. Allow more time.",
             UnfinishedWarning,
-            stacklevel=5,
+            stacklevel=2,
         )
         return replace(state, Z=state.problem.Z)
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that a fit which fails is not mistaken for it."""
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_model", "_kept")]:
+            delattr(self, name)
 
     def _store(self, state: State) -> None:
         self._model = Model(state, self.kernel_, self.solver_, self.tol, self.max_sweeps)
@@ -296,6 +307,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         if self.indicator_ is None:
             return filled
         return np.hstack([filled, self.indicator_.transform(given).astype(given.dtype)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

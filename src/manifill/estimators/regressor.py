@@ -4,11 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Array
 from manifill.errors import InvalidInput
-from manifill.estimators.words import as_kernel, as_solver
+from manifill.estimators.validation import read_rows
+from manifill.estimators.words import as_kernel, as_solver, check_flag
 from manifill.harmonics import Extension
 from manifill.kernels import Precomputed
 from manifill.solvers import Report, SpectralFactor
@@ -55,7 +56,14 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the functions `y` (n,) or (n, m), known on the rows `X` (n, d)."""
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        check_flag("center", self.center)
+        X, y = read_rows(self, X, y=y, multi_output=True, y_numeric=True)
+        largest = np.abs(X).max()
+        if largest > 0 and not 1e-100 < largest < 1e100:
+            raise InvalidInput(
+                f"X must be in units in which distances can be squared; its largest value is {largest:.3g}. "
+                "Rescale its columns, by StandardScaler say."
+            )
         kernel = as_kernel(self.kernel)
         self.solver_ = as_solver(self.solver, kernel)
         if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
@@ -107,7 +115,7 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Array:
         check_is_fitted(self, "_extension")
-        rows: Array = validate_data(self, X, reset=False, dtype=np.float64)
+        rows: Array = read_rows(self, X, reset=False)
         return rows
 
     def _shape(self, values: Array) -> Array:

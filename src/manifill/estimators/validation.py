@@ -1,6 +1,7 @@
 """Tables, bounds and groups as users give them; complaints in the users' words."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,14 @@ def column_labels(estimator: Any) -> list[str]:
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
-    """A float table (float32 stays float32), NaN where missing; a copy only where it must be one."""
+    """A float table (float32 stays float32), NaN where missing."""
     try:
         table: Table = validate_data(
             estimator, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
         )
     except (ValueError, TypeError) as error:
-        where = _first_text(X)
-        if where is None:
-            raise
-        row, column, value = where
-        raise InvalidInput(
-            f"All values must be numbers; column {column} is {value!r} in row {row}. "
-            "Encode text as numbers, or leave the column out."
-        ) from error
+        _name_the_cell(X, error, "Encode text as numbers, or leave the column out.")
+        raise
     infinite = np.isinf(table)
     if infinite.any():
         row, index = np.argwhere(infinite)[0]
@@ -44,29 +39,47 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     return table
 
 
-def _first_text(X: Any) -> tuple[int, str, Any] | None:
-    """Row, column and value of the first cell that is not a number, if that is what is wrong."""
+def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
+    """Complete float64 rows; options, such as `y`, are those of scikit-learn's `validate_data`."""
+    try:
+        return validate_data(estimator, X, dtype=np.float64, **options)
+    except (ValueError, TypeError) as error:
+        _name_the_cell(X, error, "Every value must be a finite number; IGHImputer fills missing ones.")
+        raise
+
+
+def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
+    """Raise an error that names the first cell which is not a finite number, if that is what is wrong."""
     names = getattr(X, "columns", None)
     try:
         cells = np.asarray(X, dtype=object)
     except ValueError:
-        return None
+        return
     if cells.ndim != 2:
-        return None
-    for column in range(cells.shape[1]):
-        for row, value in enumerate(cells[:, column]):
-            if isinstance(value, str | bytes) and not _is_number(value):
-                label = f"x{column}" if names is None else repr(str(names[column]))
-                return row, label, value
-    return None
+        return
+    if "NaN" in str(error) or "infinity" in str(error):
+        problem, is_wrong = str(error).splitlines()[0].rstrip("."), _is_not_finite
+    else:
+        problem, is_wrong = "All values must be numbers", _is_text
+    for row, column in np.ndindex(cells.shape):
+        value = cells[row, column]
+        if is_wrong(value):
+            label = f"x{column}" if names is None else repr(str(names[column]))
+            raise InvalidInput(f"{problem}; column {label} is {value!r} in row {row}. {advice}") from error
 
 
-def _is_number(value: str | bytes) -> bool:
+def _is_text(value: Any) -> bool:
+    if not isinstance(value, str | bytes):
+        return False
     try:
         float(value)
     except ValueError:
-        return False
-    return True
+        return True
+    return False
+
+
+def _is_not_finite(value: Any) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and not math.isfinite(value))
 
 
 def _position(label: object, labels: Sequence[str], parameter: str) -> int:
@@ -87,8 +100,10 @@ def read_groups(groups: Any, labels: Sequence[str], keep: Mask) -> list[list[int
     if groups is None:
         return []
     renumber = np.cumsum(keep) - 1
-    if isinstance(groups, str) or not all(
-        isinstance(group, Sequence) and not isinstance(group, str) for group in groups
+    lists = isinstance(groups, Iterable) and not isinstance(groups, str | Mapping)
+    if not (
+        lists
+        and all(isinstance(group, Sequence | np.ndarray) and not isinstance(group, str) for group in groups)
     ):
         raise InvalidInput(
             f"groups must be a list of lists of columns, such as [['red', 'green', 'blue']]; got {groups!r}."

@@ -76,12 +76,13 @@ def as_kernel(value: object) -> Kernel:
 
 
 def as_solver(value: object, kernel: Kernel) -> Solver:
-    """A word or a solver → a solver; "auto" is the fast one where the kernel allows it."""
+    """A word or a solver → a solver; "auto" is the fast one where the kernel is sure to allow it."""
     if isinstance(value, str):
         if value == "auto":
-            return Spectral() if kernel.psd is False else Ridge()
+            return Ridge() if kernel.psd else Spectral()
         return _look_up("solver", value, {"auto": Ridge, **SOLVERS}, "a solver from manifill.solvers")
-    if callable(getattr(value, "factor", None)) and hasattr(value, "needs_psd"):
+    is_class = isinstance(value, type)
+    if not is_class and callable(getattr(value, "factor", None)) and hasattr(value, "needs_psd"):
         return value  # type: ignore[return-value]
     raise _no_match("solver", "'auto', 'ridge', 'spectral' or a solver from manifill.solvers", value)
 
@@ -110,7 +111,10 @@ def as_start(value: object) -> Start:
         return value
     if value is None or isinstance(value, bool | numbers.Number):
         raise _no_match("start", "'normal', 'mean' or a completed table", value)
-    return GivenStart(np.asarray(value, dtype=np.float64))
+    try:
+        return GivenStart(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise _no_match("start", "'normal', 'mean' or a completed table of numbers", value) from None
 
 
 def as_order(value: object) -> Order:
@@ -131,6 +135,12 @@ def check_number(
     if not (good and (value > least if strict else value >= least)):  # type: ignore[operator]
         what = "a whole number" if whole else "a finite number"
         raise _no_match(name, f"{what} {'>' if strict else '≥'} {least:g}", value)
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise _no_match(name, "True or False", value)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:

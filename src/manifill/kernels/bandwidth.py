@@ -1,8 +1,12 @@
 """Rules that choose a bandwidth from the distances between rows.
 
-A rule is called with distances (s, n) from a sample of s rows to all n rows, each row's zero distance
-to itself among them, and the kernel's profile. Rows that coincide say nothing about scale, so zero
-distances are passed over; where all rows coincide every bandwidth is the same and 1 is returned.
+A rule is called with distances (s, n) from s of the rows to all n rows, each row's zero distance to itself
+among them, and the kernel's profile. Rows that coincide say nothing about scale, so zero distances are
+passed over; where all rows coincide every bandwidth is the same and 1 is returned.
+
+On tables of more than `sample` rows (a field of every rule) s is `sample`, evenly spread; with
+`sample=None` all rows are used, whatever their number. Measured on 2,000 rows: with 1,000 of them the
+median is off by less than 1 %.
 """
 
 import math
@@ -19,12 +23,11 @@ from manifill.errors import InvalidInput
 Profile = Callable[[Array], Array]
 """distance / bandwidth → affinity; the shape of a radial kernel."""
 
-# Measured on 2,000 rows: a median from this many has a standard error of 1.5 %, and no fill notices that.
-_SAMPLE_ROWS = 256
-_SAMPLE_PAIRS = 20_000
-
-
 Rows = slice | npt.NDArray[np.intp]
+
+SAMPLE = 1000
+# Distances that differ by less than this share are one bin of a histogram.
+_RESOLUTION = 0.005
 
 
 class Bandwidth(Protocol):
@@ -33,17 +36,40 @@ class Bandwidth(Protocol):
     def __call__(self, distances: Array, profile: Profile) -> float: ...
 
 
-def sample_rows(n: int) -> Rows:
-    """All rows of a small table, evenly spread ones of a long table."""
-    if n <= _SAMPLE_ROWS:
+def sampled_rows(rule: Bandwidth, n: int) -> Rows:
+    """The rows whose distances a rule looks at: all, or evenly spread ones of a long table."""
+    sample: int | None = getattr(rule, "sample", None)
+    if sample is None or n <= sample:
         return slice(None)
-    return np.linspace(0, n - 1, _SAMPLE_ROWS).astype(np.intp)
+    return np.linspace(0, n - 1, sample).astype(np.intp)
+
+
+def neighbor_distance(distances: Array, k: int) -> Array:
+    """Distance of each of s rows to its k-th nearest of n rows elsewhere, (s, n) → (s,).
+
+    A row met at a distance of nothing but rounding is at the same place, not elsewhere. Where there are
+    fewer than k elsewhere the farthest counts, and 1 where there is none.
+    """
+    same_place = distances <= 1e-6 * distances.max(axis=1, keepdims=True, initial=0.0)
+    elsewhere = np.where(same_place, np.inf, distances)
+    position = min(k, elsewhere.shape[1]) - 1
+    nearest = np.partition(elsewhere, position, axis=1)[:, position]
+    farthest = np.max(distances, axis=1, where=~same_place, initial=0.0)
+    nearest = np.where(np.isfinite(nearest), nearest, farthest)
+    return np.where(nearest > 0, nearest, 1.0)
 
 
 def _require_positive(rule: object, name: str, value: float) -> None:
     if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
         raise InvalidInput(
             f"{name} of {type(rule).__name__} must be a positive, finite number; got {value!r}."
+        )
+
+
+def _require_sample(rule: object, sample: int | None) -> None:
+    if not (sample is None or (isinstance(sample, int | np.integer) and sample >= 2)):
+        raise InvalidInput(
+            f"sample of {type(rule).__name__} must be None or a whole number ≥ 2; got {sample!r}."
         )
 
 
@@ -70,9 +96,11 @@ class MedianDistance:
     """`multiple` × the median distance between different rows."""
 
     multiple: float = 1.0
+    sample: int | None = SAMPLE
 
     def __post_init__(self) -> None:
         _require_positive(self, "multiple", self.multiple)
+        _require_sample(self, self.sample)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
         positive = _positive(distances)
@@ -81,22 +109,22 @@ class MedianDistance:
 
 @dataclass(frozen=True)
 class NeighborDistance:
-    """`multiple` × the median, over rows, of the distance to the k-th nearest other row."""
+    """`multiple` × the median, over rows, of the distance to the k-th nearest row elsewhere."""
 
     k: int = 7
     multiple: float = 1.0
+    sample: int | None = SAMPLE
 
     def __post_init__(self) -> None:
         _require_positive(self, "multiple", self.multiple)
+        _require_sample(self, self.sample)
         if not (isinstance(self.k, int | np.integer) and self.k >= 1):
             raise InvalidInput(f"k of NeighborDistance must be a whole number ≥ 1; got {self.k!r}.")
 
     def __call__(self, distances: Array, profile: Profile) -> float:
-        k = min(self.k, distances.shape[1] - 1)  # position 0 is the row itself
-        positive = _positive(np.partition(distances, k, axis=1)[:, k])
-        if not positive.size:
-            positive = _positive(distances)
-        return self.multiple * float(np.median(positive)) if positive.size else 1.0
+        if not distances.any():
+            return 1.0
+        return self.multiple * float(np.median(neighbor_distance(distances, self.k)))
 
 
 @dataclass(frozen=True)
@@ -109,13 +137,14 @@ class LogSumSlope:
     """
 
     multiple: float = 1.0
+    sample: int | None = SAMPLE
 
     def __post_init__(self) -> None:
         _require_positive(self, "multiple", self.multiple)
+        _require_sample(self, self.sample)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
-        positive = _positive(distances)
-        if not positive.size:
+        if not distances.any():
             return 1.0
         sigma, slope = self.slopes(distances, profile)
         return self.multiple * float(sigma[np.argmax(slope)])
@@ -123,14 +152,17 @@ class LogSumSlope:
     @staticmethod
     def slopes(distances: Array, profile: Profile) -> tuple[Array, Array]:
         """The bandwidths tried, and d log Σk / d log σ at each: an estimate of the dimension."""
-        pairs = distances.ravel()[:: max(1, distances.size // _SAMPLE_PAIRS)]
-        positive = _positive(distances)
-        edges = np.geomspace(positive.min() / 4, positive.max() * 4, 65)
-        # Rows whose self-distance fell out of the sample still count: each sees itself.
-        own = distances.shape[0] / distances.size
-        log_sum = np.log([own + profile(pairs / sigma).mean() for sigma in edges])
-        slope = np.diff(log_sum) / np.diff(np.log(edges))
-        return np.sqrt(edges[1:] * edges[:-1]), slope
+        logarithm = np.log(_positive(distances))
+        low, high = float(logarithm.min()), float(logarithm.max())
+        # The sum is over a histogram: a thousand bins instead of millions of pairs for each bandwidth.
+        n_bins = int(np.clip((high - low) / _RESOLUTION, 1, 20_000))
+        counts, edges = np.histogram(logarithm, bins=n_bins, range=(low, high + 1e-9))
+        center = np.exp((edges[1:] + edges[:-1]) / 2)
+        n_coinciding = distances.size - logarithm.size  # each row with itself, at least
+        tried = np.exp(np.linspace(low - np.log(4), high + np.log(4), 65))
+        log_sum = np.log([n_coinciding + counts @ profile(center / sigma) for sigma in tried])
+        slope = np.diff(log_sum) / np.diff(np.log(tried))
+        return np.sqrt(tried[1:] * tried[:-1]), slope
 
 
 def as_bandwidth(value: "Bandwidth | float") -> Bandwidth:

@@ -58,6 +58,11 @@ class Custom(Kernel):
                 f"The kernel function {name} must return finite affinities; it returned "
                 f"{(~np.isfinite(K)).sum()} that are NaN or infinite."
             )
+        if pairs.same and not np.allclose(K, K.T, rtol=1e-8, atol=1e-12 * np.abs(K).max(initial=0.0)):
+            raise InvalidInput(
+                f"The kernel function {name} must be symmetric: k(x, y) = k(y, x); it is not. "
+                "Use (K + K.T) / 2, say."
+            )
         return K
 
     def diagonal(self, pairs: Pairs) -> Array:

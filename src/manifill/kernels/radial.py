@@ -7,7 +7,15 @@ import numpy as np
 
 from manifill.arrays import Array
 from manifill.errors import InvalidInput
-from manifill.kernels.bandwidth import Bandwidth, Fixed, MedianDistance, Rows, as_bandwidth, sample_rows
+from manifill.kernels.bandwidth import (
+    Bandwidth,
+    Fixed,
+    MedianDistance,
+    Rows,
+    as_bandwidth,
+    neighbor_distance,
+    sampled_rows,
+)
 from manifill.kernels.base import Kernel
 from manifill.kernels.pairs import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Pairs
 
@@ -27,8 +35,9 @@ class _Radial(Kernel):
     def tuned(self, pairs: Pairs) -> Self:
         if isinstance(self.bandwidth, Fixed):
             return self
-        rows = sample_rows(len(pairs[self.statistics[0]]))
-        bandwidth = as_bandwidth(self.bandwidth)(self._distance(pairs, rows), self.profile)
+        rule = as_bandwidth(self.bandwidth)
+        rows = sampled_rows(rule, len(pairs[self.statistics[0]]))
+        bandwidth = rule(self._distance(pairs, rows), self.profile)
         return replace(self, bandwidth=Fixed(bandwidth))  # type: ignore[type-var]
 
     def _scale(self) -> float:
@@ -153,26 +162,19 @@ class SelfTuning(Kernel):
         return None if self.scales is None else float(np.median(self.scales))
 
     def tuned(self, pairs: Pairs) -> Self:
-        return replace(self, scales=self._neighbor_distance(pairs[SQUARED_DISTANCE]))
+        return replace(self, scales=self._scales(pairs))
 
     def __call__(self, pairs: Pairs) -> Array:
         if self.scales is None:
             raise InvalidInput(
                 f"{self!r} has no bandwidths yet; call kernel.tuned(pairs) first, or kernel.gram(X)."
             )
-        squared, right = pairs[SQUARED_DISTANCE], self.scales
-        left = right if pairs.same else self._neighbor_distance(squared)
-        K = squared / (-left[:, None] * right[None, :])
+        left = self.scales if pairs.same else self._scales(pairs)
+        K = pairs[SQUARED_DISTANCE] / (-left[:, None] * self.scales[None, :])
         return np.exp(K, out=K)
 
     def diagonal(self, pairs: Pairs) -> Array:
         return np.ones(len(pairs[SQUARED_DISTANCE]))
 
-    def _neighbor_distance(self, squared: Array) -> Array:
-        # A known row meets itself at a distance of nothing but rounding: not a neighbour.
-        elsewhere = np.where(squared > 1e-12 * squared.max(initial=0.0), squared, np.inf)
-        elsewhere.sort(axis=1)
-        n_elsewhere = np.isfinite(elsewhere).sum(axis=1)
-        position = np.maximum(np.minimum(self.k, n_elsewhere) - 1, 0)
-        nearest = elsewhere[np.arange(len(squared)), position]
-        return np.sqrt(np.where(n_elsewhere > 0, nearest, 1.0))
+    def _scales(self, pairs: Pairs) -> Array:
+        return neighbor_distance(np.sqrt(pairs[SQUARED_DISTANCE]), self.k)

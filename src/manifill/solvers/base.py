@@ -53,6 +53,14 @@ class Factor(Protocol):
         """Values on the known rows, (|A|,) or (|A|, m) → coefficients of the same shape."""
         ...
 
+    def variance(self, K: Array, prior: Array, f: Array) -> Array:
+        """Variance (n, m) of values observed at n rows, given those of m functions f (|A|, m) on A.
+
+        The functions are draws from a Gaussian process whose covariance is the kernel times an amplitude,
+        found from f. `K` (n, |A|) are the rows' affinities to A, `prior` (n,) those to themselves.
+        """
+        ...
+
 
 class Solver(Protocol):
     """How coefficients are found."""

@@ -27,6 +27,13 @@ class RidgeFactor:
         result: Array = cho_solve((self.upper, False), f, check_finite=False)
         return result
 
+    def variance(self, K: Array, prior: Array, f: Array) -> Array:
+        """Amplitude² · (k(x, x) − k(x, A) (K[A, A] + r·k̄·I)⁻¹ k(A, x) + r·k̄): a Gaussian process's."""
+        explained = np.einsum("ia,ai->i", K, self.coefficients(K.T))
+        amplitude = np.einsum("im,im->m", f, self.coefficients(f)) / len(f)
+        result: Array = np.outer(np.maximum(prior - explained, 0.0) + self.report.added, amplitude)
+        return result
+
 
 @dataclass(frozen=True)
 class Ridge:

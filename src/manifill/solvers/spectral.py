@@ -13,7 +13,7 @@ from manifill.solvers.base import Report
 
 
 class Cutoff(Protocol):
-    """How many of the eigenvalues, positive and in descending order, to keep."""
+    """How many of the eigenvalues, positive, in descending order and at least one, to keep."""
 
     def __call__(self, eigenvalues: Array) -> int: ...
 
@@ -29,7 +29,7 @@ class ConditionNumber:
             raise InvalidInput(f"delta of ConditionNumber must lie between 0 and 1; got {self.delta!r}.")
 
     def __call__(self, eigenvalues: Array) -> int:
-        return int((eigenvalues >= self.delta * eigenvalues[:1]).sum())
+        return int((eigenvalues >= self.delta * eigenvalues[0]).sum())
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Energy:
     def __call__(self, eigenvalues: Array) -> int:
         held = np.cumsum(eigenvalues)
         # Rounding must not make the full share ask for one more than there are.
-        return min(int(np.searchsorted(held, self.share * held[-1:]).sum()) + 1, len(eigenvalues))
+        return min(int(np.searchsorted(held, self.share * held[-1])) + 1, len(eigenvalues))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +74,21 @@ class SpectralFactor:
         """Σ_ℓ ⟨f, ψ_ℓ⟩ ψ_ℓ / λ_ℓ."""
         projections = self.eigenvectors.T @ f
         result: Array = self.eigenvectors @ (projections.T / self.eigenvalues).T
+        return result
+
+    def variance(self, K: Array, prior: Array, f: Array) -> Array:
+        """Amplitude² · (k(x, x) − Σ λ_ℓ Ψ_ℓ(x)²) + noise² · (1 + Σ Ψ_ℓ(x)²).
+
+        The first term is what the harmonics kept cannot know of x, the second what the part of f outside
+        their span, taken for noise, does to their weights and to an observation at x.
+        """
+        n, kept = self.eigenvectors.shape
+        projections = self.eigenvectors.T @ f
+        harmonics = K @ self.eigenvectors / self.eigenvalues
+        amplitude = (projections.T**2 / self.eigenvalues).sum(axis=1) / max(kept, 1)
+        noise = np.maximum((f**2).sum(axis=0) - (projections**2).sum(axis=0), 0.0) / max(n - kept, 1)
+        unknown = np.maximum(prior - harmonics**2 @ self.eigenvalues, 0.0)
+        result: Array = np.outer(unknown, amplitude) + np.outer(1 + (harmonics**2).sum(axis=1), noise)
         return result
 
 

@@ -31,17 +31,30 @@ class Ledger:
         self._left_own = whole.left_own
         self._right_own = whole.right_own
         self.statistics = statistics
-        # What a subtraction leaves of distances that vanish is rounding, of either sign. It must not be
-        # taken for distance: where hardly a column is left it would be all there is.
-        self._rounding = {s: 1e-13 * total.max(initial=0.0) for s, total in self._totals.items()}
+        # What a subtraction leaves of something that vanishes is rounding, of either sign. It must not be
+        # taken for distance, or where hardly a column is left it is all there is. Each row has its own
+        # measure of it, so that a row far out does not blur the others.
+        self._rounding = {
+            s: 1e-13 * total.max(axis=1, keepdims=True, initial=0.0) for s, total in self._totals.items()
+        }
+        self._own_rounding = [
+            {s: 1e-10 * own for s, own in side.items()} for side in (self._left_own, self._right_own)
+        ]
 
     def take_out(self, block: Block) -> Pairs:
         """The pairs as they are without these columns. Valid until the columns are put back."""
-        self._account(block, -1.0)
+        self._account(block, np.subtract)
+        for s in self.statistics:
+            if s.nonnegative:
+                np.multiply(self._totals[s], self._totals[s] > self._rounding[s], out=self._totals[s])
+        kept = [
+            {s: np.where(own > rounding[s], own, 0.0) for s, own in side.items()}
+            for side, rounding in zip((self._left_own, self._right_own), self._own_rounding, strict=True)
+        ]
         return Pairs(
             totals=self._totals,
-            left_own=self._left_own,
-            right_own=self._right_own,
+            left_own=kept[0],
+            right_own=kept[1],
             n_columns=self.left.shape[1] - len(block),
             same=self.same,
             **({} if self.statistics else self._rows_without(block)),
@@ -50,18 +63,15 @@ class Ledger:
     def put_back(self, block: Block, values: Array) -> None:
         """Put the columns of `block` back, with the left rows' new values, (n, |block|)."""
         self.left[:, block] = values
-        self._account(block, +1.0)
+        self._account(block, np.add)
 
-    def _account(self, block: Block, sign: float) -> None:
+    def _account(self, block: Block, operation: np.ufunc) -> None:
         left = self.left[:, block]
         right = left if self.same else self.right[:, block]
         for s in self.statistics:
-            total = self._totals[s]
-            total += sign * s.between(left, right)
-            self._left_own[s][:, 0] += sign * s.own(left)
-            self._right_own[s][0, :] += sign * s.own(right)
-            if s.nonnegative and sign < 0:
-                np.multiply(total, total > self._rounding[s], out=total)
+            operation(self._totals[s], s.between(left, right), out=self._totals[s])
+            operation(self._left_own[s][:, 0], s.own(left), out=self._left_own[s][:, 0])
+            operation(self._right_own[s][0, :], s.own(right), out=self._right_own[s][0, :])
 
     def _rows_without(self, block: Block) -> dict[str, Array]:
         left = np.delete(self.left, block, axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill.arrays import Array, frozen
-from manifill.errors import InvalidInput
+from manifill.errors import IncompatibleKernel
 from manifill.harmonics import require_compatible
 from manifill.kernels import Kernel, Precomputed
 from manifill.metrics import paper_error
@@ -67,18 +67,17 @@ def sweeps(
     """
     require_compatible(kernel, solver)
     if isinstance(kernel, Precomputed):
-        raise InvalidInput(
+        raise IncompatibleKernel(
             "A precomputed kernel has no columns to leave out, which filling a table needs; use another "
             "kernel, or GeometricHarmonics to extend a function with it."
         )
     start_rng, schedule_rng, order_rng = np.random.default_rng(rng).spawn(3)
     order = order or RandomOrder()
     rules = (RelativeChange(), SweepLimit()) if stopping is None else tuple(stopping)
-    deadline = time.monotonic() + min(
-        (rule.seconds for rule in rules if isinstance(rule, TimeLimit)), default=math.inf
-    )
+    seconds = min((rule.seconds for rule in rules if isinstance(rule, TimeLimit)), default=math.inf)
 
-    Z = frozen((start or NormalStart())(problem, start_rng))
+    first = (start or NormalStart())(problem, start_rng)
+    Z = frozen(np.where(problem.M, np.clip(first, *problem.standard_bounds), problem.Z))
     blocks = (schedule or Schedule()).blocks(problem.groups, schedule_rng)
     trace: tuple[SweepRecord, ...] = (SweepRecord(sweep=0, error=_error(truth, problem, Z)),)
     if problem.nothing_missing:
@@ -99,7 +98,7 @@ def sweeps(
             order(to_visit, problem, order_rng),
             kernel,
             solver,
-            overdue=lambda: time.monotonic() >= deadline,
+            deadline=began + seconds - sum(record.seconds for record in state.trace),
         )
         if outcome is None:
             state = replace(state, status=Status.TIME_LIMIT)
@@ -119,7 +118,8 @@ def sweeps(
 
 def _change(problem: Problem, before: Array, after: Array) -> float:
     """Root-mean-square change of the missing entries; columns are in units of their spread already."""
-    return math.sqrt(float(np.mean((after - before)[problem.M] ** 2)))
+    moves = (after - before)[problem.to_learn]
+    return math.sqrt(float(np.mean(moves**2))) if moves.size else 0.0
 
 
 def _error(truth: npt.ArrayLike | None, problem: Problem, Z: Array) -> float:

@@ -1,6 +1,7 @@
 """Fill rows that were not there when the model was made."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,8 +36,6 @@ class Model:
     solver: Solver
     tol: float
     max_sweeps: int
-    _fits: dict[int, tuple[Kernel, Array]] = field(default_factory=dict, repr=False)
-    """Tuned kernel and coefficients of each block, found when first needed."""
 
     def complete(self, given: Table) -> Table:
         """Fill rows (m, d) in the user's units where they are NaN; with nothing observed, by the means."""
@@ -45,45 +44,46 @@ class Model:
         Z = problem.scaling.standardise(np.where(M, 0.0, given).astype(np.float64))
         filled = np.where(M, 0.0, Z)
         rows = np.flatnonzero(M.any(axis=1) & ~M.all(axis=1))
-        chunk = max(1, _MOST_PAIRS // len(self.state.Z))
+        chunk = max(1, _MOST_PAIRS // max(1, len(self.state.Z)))
         for first in range(0, len(rows), chunk):
             part = rows[first : first + chunk]
             filled[part] = self._fill(filled[part], M[part])
         return problem.complete(given, filled)
 
     def _fill(self, Z: Array, M: Mask) -> Array:
-        blocks = [i for i, block in enumerate(self.state.blocks) if M[:, block].any()]
-        self._prepare(blocks)
+        to_learn = M & (self.state.problem.scaling.spread > 0)
+        fits = [(block, *fit) for block, fit in zip(self.state.blocks, self.fits, strict=True)]
+        fits = [fit for fit in fits if to_learn[:, fit[0]].any()]
         lowest, highest = self.state.problem.standard_bounds
         ledger = Ledger(self.kernel.statistics, Z, right=self.state.Z)
         moving = np.ones(len(Z), dtype=np.bool_)
         for _ in range(self.max_sweeps):
             before = ledger.left.copy()
-            for i in blocks:
-                block = self.state.blocks[i]
-                kernel, C = self._fits[i]
+            for block, kernel, C in fits:
                 K = kernel(ledger.take_out(block))
                 extended = np.clip(K @ C, lowest[block], highest[block])
                 to_fill = M[:, block] & moving[:, None]
                 ledger.put_back(block, np.where(to_fill, extended, ledger.left[:, block]))
-            change = np.sqrt(((ledger.left - before) ** 2).sum(axis=1) / M.sum(axis=1))
-            moving &= change >= self.tol
+            n_learned = np.maximum(to_learn.sum(axis=1), 1)
+            moving &= np.sqrt(((ledger.left - before) ** 2).sum(axis=1) / n_learned) > self.tol
             if not moving.any():
                 break
         return ledger.left
 
-    def _prepare(self, blocks: list[int]) -> None:
-        problem, every_column = self.state.problem, np.ones(self.state.problem.shape[1], dtype=np.bool_)
-        unknown = [i for i in blocks if i not in self._fits]
-        if not unknown:
-            return
+    @cached_property
+    def fits(self) -> tuple[tuple[Kernel, Array], ...]:
+        """Tuned kernel and coefficients of every block, found when first needed.
+
+        All of them at once and in one order, so that no fill depends on what was asked before.
+        """
+        problem = self.state.problem
+        varying = problem.scaling.spread > 0
         ledger = Ledger(self.kernel.statistics, self.state.Z)
-        for i in unknown:
-            block = self.state.blocks[i]
+        fits = []
+        for block in self.state.blocks:
             pairs = ledger.take_out(block)
             kernel = self.kernel.tuned(pairs)
-            C = coefficients(
-                kernel(pairs), block, every_column, problem, self.kernel, self.solver, Findings()
-            )
+            C = coefficients(kernel(pairs), block, varying, problem, self.kernel, self.solver, Findings())
             ledger.put_back(block, self.state.Z[:, block])
-            self._fits[i] = (kernel, C)
+            fits.append((kernel, C))
+        return tuple(fits)

@@ -37,13 +37,17 @@ class Schedule:
         return cls(columns=min(max(d // 32, 1), 256))
 
     def blocks(self, groups: Groups, rng: np.random.Generator) -> tuple[Block, ...]:
-        """All columns, each in one block; groups are never split."""
-        if self.columns == 1:
+        """All columns, each in one block; groups are never split.
+
+        A block takes at most half of the columns, or nothing would be left to learn from.
+        """
+        columns = min(self.columns, sum(map(len, groups)) // 2)
+        if columns <= 1:
             return tuple(np.array(group, dtype=np.intp) for group in groups)
         shuffled = [groups[i] for i in rng.permutation(len(groups))]
         blocks: list[list[int]] = [[]]
         for group in shuffled:
-            if blocks[-1] and len(blocks[-1]) + len(group) > self.columns:
+            if blocks[-1] and len(blocks[-1]) + len(group) > columns:
                 blocks.append([])
             blocks[-1].extend(group)
         return tuple(np.array(block, dtype=np.intp) for block in blocks)

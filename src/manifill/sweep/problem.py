@@ -28,6 +28,7 @@ class Scaling:
 
     @classmethod
     def of(cls, X: Array, M: Mask) -> "Scaling":
+        """From the values that are not missing."""
         known = ~M
         count = np.maximum(known.sum(axis=0), 1)
         low = np.min(X, axis=0, initial=np.inf, where=known)
@@ -40,8 +41,7 @@ class Scaling:
         center = np.where(constant & np.isfinite(low), low / magnitude, relative.sum(axis=0) / count)
         deviation = np.where(known, relative - center, 0.0)
         spread = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
-        # Values that differ by less than a squared rounding have no spread to speak of.
-        return cls(magnitude, center, np.where(constant | (spread == 0), 0.0, spread))
+        return cls(frozen(magnitude), frozen(center), frozen(np.where(constant, 0.0, spread)))
 
     def standardise(self, X: Array) -> Array:
         """User's units → standard units; constant columns → 0.
@@ -103,7 +103,7 @@ class Problem:
         groups : lists of columns left out together; columns in none of them stand alone.
         bounds : (2, d), lowest and highest value of each column's fills; None for no bounds.
         """
-        given = np.asarray(X)
+        given = np.array(X)  # a copy: what the caller does to theirs must not reach us
         if given.ndim != 2:
             raise InvalidInput(f"X must be a table with two dimensions, rows and columns; got {given.ndim}.")
         if given.dtype not in (np.float32, np.float64):
@@ -152,9 +152,14 @@ class Problem:
         return not self.M.any()
 
     @cached_property
+    def to_learn(self) -> Mask:
+        """(n, d), the missing entries of columns that vary; those of constant columns are known."""
+        return frozen(self.M & (self.scaling.spread > 0))
+
+    @cached_property
     def incomplete(self) -> Mask:
-        """(d,), the columns with something to fill."""
-        return np.asarray(self.M.any(axis=0))
+        """(d,), the columns with something to learn."""
+        return frozen(np.asarray(self.to_learn.any(axis=0)))
 
     @cached_property
     def standard_bounds(self) -> Array:

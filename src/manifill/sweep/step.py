@@ -1,7 +1,8 @@
 """The heart: the paper's six steps, for one column or a block of columns."""
 
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -21,9 +22,9 @@ def sweep_once(
     blocks: Iterable[Block],
     kernel: Kernel,
     solver: Solver,
-    overdue: Callable[[], bool],
+    deadline: float,
 ) -> tuple[Array, Findings] | None:
-    """Visit every block once; None if the time ran out on the way.
+    """Visit every block once; None if the deadline, on the monotonic clock, passed on the way.
 
     Each block sees the fills that the blocks before it have just received (Gauss–Seidel).
     """
@@ -31,7 +32,7 @@ def sweep_once(
     lowest, highest = problem.standard_bounds
     ledger = Ledger(kernel.statistics, Z)  # built anew each sweep, so that roundings cannot add up
     for block in blocks:
-        if overdue():
+        if time.monotonic() >= deadline:
             return None
         pairs = ledger.take_out(block)  # 1. X⁽ʲ⁾: the table without column j
         tuned = kernel.tuned(pairs)

@@ -19,7 +19,10 @@ class StoppingRule(Protocol):
 
 @dataclass(frozen=True)
 class RelativeChange:
-    """Settled: a sweep changed the missing entries by less than `tol` standard deviations (rms)."""
+    """Settled: a sweep moved the missing entries by at most `tol`, relative to the spread of their columns.
+
+    The measure is the root mean square over all missing entries, in standard deviations.
+    """
 
     tol: float = 1e-2
 
@@ -28,7 +31,7 @@ class RelativeChange:
             raise InvalidInput(f"tol must be a finite number ≥ 0; got {self.tol!r}.")
 
     def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
-        return Status.SETTLED if trace[-1].change < self.tol else None
+        return Status.SETTLED if trace[-1].change <= self.tol else None
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class SweepLimit:
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """At most `seconds`; a sweep under way when they are over is given up."""
+    """At most `seconds` of sweeping; a sweep under way when they are over is given up."""
 
     seconds: float
 

@@ -16,10 +16,12 @@ class Status(Enum):
     """How the run stands; each member's value is its explanation."""
 
     RUNNING = "the sweeps go on"
-    SETTLED = "the fill settled: the last sweep changed it by less than tol"
+    SETTLED = "the fill settled: the last sweep changed it by no more than tol"
     PLATEAU = "the changes stopped shrinking: further sweeps would only move the fill about"
     SWEEP_LIMIT = "the limit of sweeps was reached before the fill settled"
-    TIME_LIMIT = "the time was up; the fill is that of the last full sweep"
+    TIME_LIMIT = (
+        "the time was up; the fill is that of the last full sweep, or the column means if there was none"
+    )
     INTERRUPTED = "the run was interrupted; the fill is that of the last full sweep"
     NOTHING_MISSING = "nothing was missing; the data are unchanged"
     ONLY_EMPTY_ROWS = "only rows without any observed value were missing; they got the column means"
