@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "manifill"
 # From the ground up; a room may import from rooms before it, and from itself.
 FLOORS = [
     "errors",
+    "checks",
     "arrays",
     "kernels",
     "solvers",

@@ -10,14 +10,14 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from manifill.arrays import Array, Mask
+from manifill.checks import require_number
 from manifill.errors import InvalidInput
 
 Seed = np.random.Generator | int | None
 
 
 def _check_rate(rate: float) -> None:
-    if not 0 <= rate <= 1:
-        raise InvalidInput(f"rate must lie between 0 and 1; got {rate!r}.")
+    require_number("rate", rate, least=0, most=1)
 
 
 def _table(X: npt.ArrayLike) -> Array:
@@ -35,7 +35,8 @@ def _table(X: npt.ArrayLike) -> Array:
 
 def _probability(driver: Array, rate: float, strength: float) -> Array:
     """Chances (n,) that rise with the rank of `driver` and are `rate` on average."""
-    if rate in (0.0, 1.0) or len(driver) < 2:
+    require_number("strength", strength)
+    if not 1e-12 < rate < 1 - 1e-12 or len(driver) < 2:
         return np.full(len(driver), float(rate))
     position = (rankdata(driver) - 0.5) / len(driver) - 0.5
     logit = strength * position
@@ -89,8 +90,8 @@ def mar(
     n, d = table.shape
     if d < 2:
         raise InvalidInput("MAR needs at least two columns, one of which stays complete; got one.")
-    if driver is not None and not -d <= driver < d:
-        raise InvalidInput(f"driver must be a column between 0 and {d - 1}; got {driver}.")
+    if driver is not None:
+        require_number("driver", driver, least=0, most=d - 1, whole=True)
     column = int(rng.integers(d)) if driver is None else driver
     chance = _probability(table[:, column], rate, strength)
     mask = rng.random((n, d)) < chance[:, None]
@@ -142,11 +143,10 @@ def blocks(
     array([24, 24, 24, 24, 24])
     """
     _, height, width = _stack(shape)
-    tall, wide = (size, size) if isinstance(size, int | np.integer) else size
-    if not (1 <= tall <= height and 1 <= wide <= width):
-        raise InvalidInput(f"size must fit into {height} × {width} pixels; got {tall} × {wide}.")
-    if count < 0:
-        raise InvalidInput(f"count must be at least 0; got {count}.")
+    tall, wide = size if isinstance(size, tuple) and len(size) == 2 else (size, size)
+    require_number("height of size", tall, least=1, most=height, whole=True)
+    require_number("width of size", wide, least=1, most=width, whole=True)
+    require_number("count", count, least=0, whole=True)
     rng = np.random.default_rng(seed)
     mask = np.zeros(shape, dtype=np.bool_)
     for image in mask:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill.arrays import Array, Mask
+from manifill.checks import require_number
 from manifill.errors import InvalidInput
 
 
@@ -30,7 +31,18 @@ def _holes(M: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
 
 
 def _root_mean_square(x: Array) -> float:
-    return math.sqrt(float(np.mean(x**2)))
+    if not np.isfinite(x).all():
+        raise InvalidInput(
+            f"Truth and fill must be finite where they are compared; {(~np.isfinite(x)).sum()} of {x.size} "
+            "differences are not."
+        )
+    largest = float(np.abs(x).max(initial=0.0)) or 1.0  # so that squares neither overflow nor vanish
+    return largest * math.sqrt(float(np.mean((x / largest) ** 2)))
+
+
+def _spread(x: Array) -> float:
+    # The standard deviation of equal values can come out as a rounding instead of 0.
+    return _root_mean_square(x - x.mean()) if x.size and x.max() > x.min() else 0.0
 
 
 def paper_error(X: npt.ArrayLike, filled: npt.ArrayLike) -> float:
@@ -47,7 +59,7 @@ def paper_error(X: npt.ArrayLike, filled: npt.ArrayLike) -> float:
     truth, fill = _same_shape(X=X, filled=filled)
     if truth.ndim != 2:
         raise InvalidInput(f"X must be a table with two dimensions; got {truth.ndim}.")
-    return float(np.linalg.norm(truth - fill)) / math.sqrt(truth.shape[1])
+    return _root_mean_square(truth - fill) * math.sqrt(len(truth))
 
 
 def rmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
@@ -76,8 +88,7 @@ def nrmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
     """
     truth, fill = _same_shape(X=X, filled=filled)
     holes = _holes(M, truth.shape)
-    # A standard deviation of equal values can come out as a rounding instead of 0.
-    spread = np.where(truth.max(axis=0) > truth.min(axis=0), truth.std(axis=0), 0.0)
+    spread = np.array([_spread(column[np.isfinite(column)]) for column in truth.T])
     scored = holes & (spread > 0)
     if not scored.any():
         return 0.0 if np.array_equal(truth[holes], fill[holes]) else math.inf
@@ -93,8 +104,7 @@ def relative_to_start(X: npt.ArrayLike, filled: npt.ArrayLike, start: npt.ArrayL
     0.25
     """
     truth, fill, first = _same_shape(X=X, filled=filled, start=start)
-    before = float(np.linalg.norm(truth - first))
-    after = float(np.linalg.norm(truth - fill))
+    before, after = _root_mean_square(truth - first), _root_mean_square(truth - fill)
     if before == 0:
         return 0.0 if after == 0 else math.inf
     return after / before
@@ -115,8 +125,7 @@ def psnr(
     20.0
     """
     truth, fill = _same_shape(X=X, filled=filled)
-    if not data_range > 0:
-        raise InvalidInput(f"data_range must be a positive number; got {data_range!r}.")
+    require_number("data_range", data_range, above=0)
     difference = truth - fill if M is None else (truth - fill)[_holes(M, truth.shape)]
     error = _root_mean_square(difference)
     return math.inf if error == 0 else 20 * math.log10(data_range / error)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from manifill.arrays import Array
+from manifill.checks import require_number
 from manifill.errors import InvalidInput
 
 
@@ -46,10 +47,12 @@ def swiss_roll(
     >>> X.shape, position.shape
     ((250, 30), (250, 2))
     """
-    if dimensions < 3:
-        raise InvalidInput(f"dimensions must be at least 3; got {dimensions}.")
-    if spirals < 1 or points < 2:
-        raise InvalidInput(f"At least 1 spiral of 2 points is needed; got {spirals} of {points}.")
+    for name, value, least in (("spirals", spirals, 1), ("points", points, 2), ("dimensions", dimensions, 3)):
+        require_number(name, value, least=least, whole=True)
+    require_number("rotations", rotations, least=0, whole=True)
+    require_number("spread", spread, above=0)
+    require_number("height", height)
+    require_number("noise", noise, least=0)
     if not 0 <= turns[0] < turns[1]:
         raise InvalidInput(f"turns must rise from a start ≥ 0 to a larger end; got {turns}.")
     rng = np.random.default_rng(seed)

@@ -12,11 +12,12 @@ def impute(X: Any, **options: Any) -> Any:
     Parameters
     ----------
     X : (n, d) array, list of lists, pandas or polars DataFrame; NaN (or null) where missing.
-    **options : any parameter of `IGHImputer`.
+    **options : any parameter of `IGHImputer`: kernel, solver, schedule, start, order, max_sweeps, tol,
+        time_limit, bounds, groups, random_state, add_indicator, keep_empty_features, verbose.
 
     Returns
     -------
-    The completed table, of the same kind as `X`.
+    The completed table, of the same kind as `X`, all columns as floating-point numbers.
 
     Examples
     --------
@@ -35,4 +36,7 @@ def impute(X: Any, **options: Any) -> Any:
     imputer = IGHImputer(**options)
     if library in ("pandas", "polars"):
         imputer.set_output(transform=library)
-    return imputer.fit_transform(X)
+    filled = imputer.fit_transform(X)
+    if library == "pandas" and filled.shape[1] == X.shape[1]:
+        filled.columns = X.columns  # scikit-learn gives columns new names unless theirs are text
+    return filled

@@ -13,6 +13,7 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Mask, Table
+from manifill.checks import require_flag, require_number
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
 from manifill.estimators.validation import column_labels, read_bounds, read_groups, read_table
 from manifill.estimators.words import (
@@ -22,8 +23,6 @@ from manifill.estimators.words import (
     as_schedule,
     as_solver,
     as_start,
-    check_flag,
-    check_number,
 )
 from manifill.sweep import (
     GivenStart,
@@ -223,9 +222,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     def _run(self, X: Any) -> Iterator[State]:
         """Validate everything, store what is known before the first sweep, and set the run up."""
         for flag in ("add_indicator", "keep_empty_features", "verbose"):
-            check_flag(flag, getattr(self, flag))
+            require_flag(flag, getattr(self, flag))
         given = read_table(self, X, reset=True)
-        labels = column_labels(self)
+        labels = column_labels(self, X)
         kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
         kernel = as_kernel(self.kernel)
         solver = as_solver(self.solver, kernel)
@@ -238,7 +237,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             ),
             kernel=kernel,
             solver=solver,
-            start=self._start(given, kept),
+            start=self._start(given, kept, labels),
             order=as_order(self.order),
             schedule=schedule,
             stopping=self._stopping(),
@@ -258,30 +257,37 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         return run
 
     def _stopping(self) -> list[StoppingRule]:
-        check_number("max_sweeps", self.max_sweeps, least=1, whole=True)
-        check_number("tol", self.tol, least=0)
+        require_number("max_sweeps", self.max_sweeps, least=1, whole=True)
+        require_number("tol", self.tol, least=0)
         rules: list[StoppingRule] = [RelativeChange(self.tol), Plateau(), SweepLimit(self.max_sweeps)]
         if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, least=0, strict=True)
+            require_number("time_limit", self.time_limit, above=0)
             rules.append(TimeLimit(self.time_limit))
         return rules
 
-    def _start(self, given: Table, kept: Mask) -> Any:
+    def _start(self, given: Table, kept: Mask, labels: list[Any]) -> Any:
         start = as_start(self.start)
         if not isinstance(start, GivenStart):
             return start
         values = np.asarray(start.values)
         if values.shape != given.shape:
             raise InvalidInput(f"start must have the shape of X, {given.shape}; got {values.shape}.")
+        unusable = np.isnan(given) & kept & ~np.isfinite(values)
+        if unusable.any():
+            row, column = np.argwhere(unusable)[0]
+            raise InvalidInput(
+                f"start must be finite wherever X is missing; column {labels[column]!r} is "
+                f"{values[row, column]} in row {row}."
+            )
         return GivenStart(values[:, kept])
 
     def _usable(self, state: State) -> State:
-        """The state itself, or the column means where not even one sweep was finished in time."""
-        if state.status is not Status.TIME_LIMIT or state.sweep > 0:
+        """The state itself, or the column means where not even one sweep came to a good end."""
+        if state.status not in (Status.TIME_LIMIT, Status.DIVERGED) or state.sweep > 0:
             return state
         warnings.warn(
-            f"time_limit={self.time_limit} was over before the first sweep; the missing values got their "
-            "column means. Allow more time.",
+            f"Not even the first sweep could be used, and the missing values got their column means: "
+            f"{state.status.value}.",
             UnfinishedWarning,
             stacklevel=2,
         )

@@ -7,9 +7,10 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Array
+from manifill.checks import require_flag
 from manifill.errors import InvalidInput
 from manifill.estimators.validation import read_rows
-from manifill.estimators.words import as_kernel, as_solver, check_flag
+from manifill.estimators.words import as_kernel, as_solver
 from manifill.harmonics import Extension
 from manifill.kernels import Precomputed
 from manifill.solvers import Report, SpectralFactor
@@ -56,19 +57,16 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the functions `y` (n,) or (n, m), known on the rows `X` (n, d)."""
-        check_flag("center", self.center)
-        X, y = read_rows(self, X, y=y, multi_output=True, y_numeric=True)
-        largest = np.abs(X).max()
-        if largest > 0 and not 1e-100 < largest < 1e100:
-            raise InvalidInput(
-                f"X must be in units in which distances can be squared; its largest value is {largest:.3g}. "
-                "Rescale its columns, by StandardScaler say."
-            )
+        require_flag("center", self.center)
+        X, y = read_rows(self, X, y=y, multi_output=True, y_numeric=True, copy=True)
+        _require_scale("X", X)
+        _require_scale("y", np.asarray(y, dtype=np.float64))
         kernel = as_kernel(self.kernel)
         self.solver_ = as_solver(self.solver, kernel)
-        if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
+        if isinstance(kernel, Precomputed) and (X.shape[0] != X.shape[1] or not np.allclose(X, X.T)):
             raise InvalidInput(
-                f"With a precomputed kernel X must be a square matrix of affinities; got {X.shape}."
+                "With a precomputed kernel X must be a square, symmetric matrix of affinities; got one of "
+                f"shape {X.shape}{', not symmetric' if X.shape[0] == X.shape[1] else ''}."
             )
         values = np.asarray(y, dtype=np.float64)
         self._one_function = values.ndim == 1
@@ -94,6 +92,7 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def report_(self) -> Report:
         """What the solver kept, dropped or added."""
+        check_is_fitted(self, "_extension")
         return self._extension.factor.report
 
     @property
@@ -116,6 +115,7 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _rows(self, X: Any) -> Array:
         check_is_fitted(self, "_extension")
         rows: Array = read_rows(self, X, reset=False)
+        _require_scale("X", rows, smallest=0.0)
         return rows
 
     def _shape(self, values: Array) -> Array:
@@ -125,3 +125,13 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         return tags
+
+
+def _require_scale(name: str, values: Array, smallest: float = 1e-100) -> None:
+    """Refuse numbers whose squares would vanish or overflow."""
+    largest = np.abs(values).max(initial=0.0)
+    if largest > 0 and not smallest <= largest <= 1e100:
+        raise InvalidInput(
+            f"{name} must be in units in which numbers can be squared; its largest value is {largest:.3g}. "
+            "Rescale it, by StandardScaler say."
+        )

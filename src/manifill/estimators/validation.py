@@ -1,6 +1,8 @@
 """Tables, bounds and groups as users give them; complaints in the users' words."""
 
+import datetime
 import math
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -8,34 +10,45 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from manifill.arrays import Array, Mask, Table
+from manifill.checks import complaint
 from manifill.errors import InvalidInput
 
 
-def column_labels(estimator: Any) -> list[str]:
-    """The names users gave their columns, or x0, x1, … as scikit-learn calls them."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return [f"x{i}" for i in range(estimator.n_features_in_)]
-    return [str(name) for name in names]
+def column_labels(estimator: Any, X: Any = None) -> list[Any]:
+    """What users call their columns: their frame's names, or x0, x1, … as scikit-learn calls them."""
+    names = _frame_names(X)
+    if names is not None and len(names) == estimator.n_features_in_:
+        return names
+    fitted = getattr(estimator, "feature_names_in_", None)
+    return [f"x{i}" for i in range(estimator.n_features_in_)] if fitted is None else list(fitted)
+
+
+def _frame_names(X: Any) -> list[Any] | None:
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # arrow; pandas, polars
+    return None if names is None else list(names)
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """A float table (float32 stays float32), NaN where missing."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    _refuse_dates(X)
     try:
         table: Table = validate_data(
             estimator, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
         )
     except (ValueError, TypeError) as error:
-        _name_the_cell(X, error, "Encode text as numbers, or leave the column out.")
+        _name_the_cell(X, error, "Encode text and dates as numbers, or leave the column out.")
         raise
     infinite = np.isinf(table)
     if infinite.any():
         row, index = np.argwhere(infinite)[0]
         raise InvalidInput(
-            f"Values must be finite or missing (NaN); column {column_labels(estimator)[index]!r} "
+            f"Values must be finite or missing (NaN); column {column_labels(estimator, X)[index]!r} "
             f"contains infinity: {table[row, index]} in row {row}, and {infinite.sum()} such values in all. "
             "Replace infinite values by NaN to have them filled."
         )
+    _refuse_large_integers(X, table)
     return table
 
 
@@ -48,15 +61,44 @@ def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
         raise
 
 
+def _refuse_dates(X: Any) -> None:
+    """Dates convert to numbers, and missing dates to a number too; neither is what anybody wants."""
+    types = getattr(X, "dtypes", None)
+    if types is None or _frame_names(X) is None:
+        types = [getattr(X, "dtype", None)]
+    for name, kind in zip(_frame_names(X) or ["X"], types, strict=False):
+        if getattr(kind, "kind", "") in ("m", "M") or str(kind).startswith(("Date", "Time", "Duration")):
+            raise InvalidInput(
+                f"All values must be numbers; column {name!r} holds dates or times ({kind}). Turn them into "
+                "numbers, days since a day say, or leave the column out."
+            )
+
+
+def _refuse_large_integers(X: Any, table: Table) -> None:
+    """Integers that a float cannot hold would come back changed."""
+    if np.abs(table, where=~np.isnan(table), out=np.zeros_like(table)).max(initial=0.0) < 2.0**24:
+        return
+    cells = np.asarray(X, dtype=object)
+    for row, column in zip(*np.nonzero(np.abs(table) >= 2.0**24), strict=True):
+        value = cells[row, column]
+        if isinstance(value, numbers.Integral) and int(value) != int(table[row, column]):
+            names = _frame_names(X)
+            raise InvalidInput(
+                f"Whole numbers must fit into {table.dtype}; column "
+                f"{f'x{column}' if names is None else names[column]!r} is {value} in row {row}. If it is an "
+                "identifier leave the column out."
+            )
+
+
 def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
     """Raise an error that names the first cell which is not a finite number, if that is what is wrong."""
-    names = getattr(X, "columns", None)
     try:
         cells = np.asarray(X, dtype=object)
     except ValueError:
         return
     if cells.ndim != 2:
         return
+    names = _frame_names(X)
     if "NaN" in str(error) or "infinity" in str(error):
         problem, is_wrong = str(error).splitlines()[0].rstrip("."), _is_not_finite
     else:
@@ -64,56 +106,58 @@ def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
     for row, column in np.ndindex(cells.shape):
         value = cells[row, column]
         if is_wrong(value):
-            label = f"x{column}" if names is None else repr(str(names[column]))
+            label = f"x{column}" if names is None else repr(names[column])
             raise InvalidInput(f"{problem}; column {label} is {value!r} in row {row}. {advice}") from error
 
 
 def _is_text(value: Any) -> bool:
-    if not isinstance(value, str | bytes):
+    """Text that is no number, a date, or pandas' NA outside a column of its own type."""
+    if isinstance(value, str | bytes):
+        try:
+            float(value)
+        except ValueError:
+            return True
         return False
-    try:
-        float(value)
-    except ValueError:
-        return True
-    return False
+    dates = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+    return isinstance(value, dates) or type(value).__name__ in ("NAType", "Period", "Interval")
 
 
 def _is_not_finite(value: Any) -> bool:
     return value is None or (isinstance(value, float | np.floating) and not math.isfinite(value))
 
 
-def _position(label: object, labels: Sequence[str], parameter: str) -> int:
-    if isinstance(label, str) and label in labels:
+_LISTS = (list, tuple, range, np.ndarray)
+
+
+def _position(label: Any, labels: Sequence[Any], parameter: str) -> int:
+    if label in labels:
         return labels.index(label)
     whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
-    if whole and 0 <= int(label) < len(labels):  # type: ignore[call-overload]
-        return int(label)  # type: ignore[call-overload, no-any-return]
+    numbered = all(isinstance(name, str) for name in labels)  # a frame's own whole numbers are names
+    if whole and numbered and 0 <= label < len(labels):
+        return int(label)
     raise InvalidInput(
         f"{parameter} names the column {label!r}, which is not there. Use a number from 0 to "
-        f"{len(labels) - 1} or one of the names: {', '.join(labels[:10])}"
+        f"{len(labels) - 1} or one of the names: {', '.join(map(str, labels[:10]))}"
         f"{', …' if len(labels) > 10 else ''}."
     )
 
 
-def read_groups(groups: Any, labels: Sequence[str], keep: Mask) -> list[list[int]]:
+def read_groups(groups: Any, labels: Sequence[Any], keep: Mask) -> list[list[int]]:
     """Groups of column names or numbers → groups of positions among the columns kept."""
     if groups is None:
         return []
+    if isinstance(groups, Iterable) and not isinstance(groups, str | Mapping):
+        groups = list(groups)
+    if not isinstance(groups, list) or not all(isinstance(group, _LISTS) for group in groups):
+        raise complaint("groups", "a list of lists of columns, such as [['red', 'green']]", groups)
     renumber = np.cumsum(keep) - 1
-    lists = isinstance(groups, Iterable) and not isinstance(groups, str | Mapping)
-    if not (
-        lists
-        and all(isinstance(group, Sequence | np.ndarray) and not isinstance(group, str) for group in groups)
-    ):
-        raise InvalidInput(
-            f"groups must be a list of lists of columns, such as [['red', 'green', 'blue']]; got {groups!r}."
-        )
     positions = [[_position(label, labels, "groups") for label in group] for group in groups]
     kept = [[int(renumber[i]) for i in group if keep[i]] for group in positions]
     return [group for group in kept if group]
 
 
-def read_bounds(bounds: Any, labels: Sequence[str], X: Table) -> Array:
+def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:
     """Bounds as users give them → (2, d) numbers, infinite where there is no bound.
 
     None: no bounds. "observed": the observed range of each column. A pair: the same for all. A list of
@@ -127,7 +171,7 @@ def read_bounds(bounds: Any, labels: Sequence[str], X: Table) -> Array:
             each[_position(label, labels, "bounds")] = value
     elif bounds is None or isinstance(bounds, str) or _is_pair(bounds):
         each = [bounds] * d
-    elif isinstance(bounds, Sequence | np.ndarray) and len(bounds) == d:
+    elif isinstance(bounds, list | tuple) and len(bounds) == d:
         each = list(bounds)
     else:
         raise InvalidInput(
@@ -146,19 +190,19 @@ def _is_pair(bounds: Any) -> bool:
     )
 
 
-def _limits(bound: Any, label: str, column: Table) -> tuple[float, float]:
+def _limits(bound: Any, label: Any, column: Table) -> tuple[float, float]:
     if bound is None:
         return -np.inf, np.inf
     if isinstance(bound, str) and bound == "observed":
         observed = column[~np.isnan(column)]
         return (float(observed.min()), float(observed.max())) if observed.size else (-np.inf, np.inf)
     try:
-        low, high = bound
+        low, high = bound if isinstance(bound, _LISTS) else ()
         lowest = -np.inf if low is None else float(low)
         highest = np.inf if high is None else float(high)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         lowest, highest = np.nan, np.nan
-    if not lowest <= highest:
+    if not (lowest <= highest and lowest < np.inf and highest > -np.inf):
         raise InvalidInput(
             f"bounds of column {label!r} must be None, 'observed' or a pair with lowest ≤ highest; "
             f"got {bound!r}."

@@ -1,12 +1,13 @@
 """Words for beginners become objects for experts, here and nowhere else."""
 
-import math
+import difflib
 import numbers
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
+from manifill.checks import complaint
 from manifill.errors import InvalidInput
 from manifill.kernels import (
     Cosine,
@@ -56,12 +57,12 @@ ORDERS: Mapping[str, Callable[[], Order]] = {
 
 def _look_up(name: str, word: str, words: Mapping[str, Callable[[], Option]], also: str) -> Option:
     if word not in words:
-        raise InvalidInput(f"{name} must be one of {', '.join(map(repr, words))}, or {also}; got {word!r}.")
+        close = difflib.get_close_matches(word.lower(), words, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidInput(
+            f"{name} must be one of {', '.join(map(repr, words))}, or {also}; got {word!r}.{hint}"
+        )
     return words[word]()
-
-
-def _no_match(name: str, must_be: str, value: object) -> InvalidInput:
-    return InvalidInput(f"{name} must be {must_be}; got {value!r} of type {type(value).__name__}.")
 
 
 def as_kernel(value: object) -> Kernel:
@@ -72,7 +73,7 @@ def as_kernel(value: object) -> Kernel:
         return _look_up("kernel", value, KERNELS, "a kernel from manifill.kernels, or a function")
     if callable(value) and not isinstance(value, type):
         return Custom(value)
-    raise _no_match("kernel", "a word, a kernel from manifill.kernels, or a function", value)
+    raise complaint("kernel", "a word, a kernel from manifill.kernels, or a function", value)
 
 
 def as_solver(value: object, kernel: Kernel) -> Solver:
@@ -84,7 +85,7 @@ def as_solver(value: object, kernel: Kernel) -> Solver:
     is_class = isinstance(value, type)
     if not is_class and callable(getattr(value, "factor", None)) and hasattr(value, "needs_psd"):
         return value  # type: ignore[return-value]
-    raise _no_match("solver", "'auto', 'ridge', 'spectral' or a solver from manifill.solvers", value)
+    raise complaint("solver", "'auto', 'ridge', 'spectral' or a solver from manifill.solvers", value)
 
 
 def as_schedule(value: object, d: int) -> Schedule:
@@ -100,7 +101,7 @@ def as_schedule(value: object, d: int) -> Schedule:
             "block": lambda: Schedule(columns=max(2, Schedule.auto(d).columns)),
         }
         return _look_up("schedule", value, words, "a number of columns per block")
-    raise _no_match("schedule", "'auto', 'column', 'block' or a whole number ≥ 1", value)
+    raise complaint("schedule", "'auto', 'column', 'block' or a whole number ≥ 1", value)
 
 
 def as_start(value: object) -> Start:
@@ -110,11 +111,11 @@ def as_start(value: object) -> Start:
     if callable(value) and not isinstance(value, type):
         return value
     if value is None or isinstance(value, bool | numbers.Number):
-        raise _no_match("start", "'normal', 'mean' or a completed table", value)
+        raise complaint("start", "'normal', 'mean' or a completed table", value)
     try:
         return GivenStart(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
-        raise _no_match("start", "'normal', 'mean' or a completed table of numbers", value) from None
+        raise complaint("start", "'normal', 'mean' or a completed table of numbers", value) from None
 
 
 def as_order(value: object) -> Order:
@@ -123,24 +124,7 @@ def as_order(value: object) -> Order:
         return _look_up("order", value, ORDERS, "an order from manifill.sweep")
     if callable(value) and not isinstance(value, type):
         return value
-    raise _no_match("order", "'random', 'fixed' or 'missingness'", value)
-
-
-def check_number(
-    name: str, value: object, *, least: float, whole: bool = False, strict: bool = False
-) -> None:
-    """Refuse what is not a finite (whole) number ≥ `least` (> with `strict`)."""
-    kind = numbers.Integral if whole else numbers.Real
-    good = isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(float(value))
-    if not (good and (value > least if strict else value >= least)):  # type: ignore[operator]
-        what = "a whole number" if whole else "a finite number"
-        raise _no_match(name, f"{what} {'>' if strict else '≥'} {least:g}", value)
-
-
-def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
-    if not isinstance(value, bool | np.bool_):
-        raise _no_match(name, "True or False", value)
+    raise complaint("order", "'random', 'fixed' or 'missingness'", value)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
@@ -151,4 +135,4 @@ def as_generator(random_state: Any) -> np.random.Generator:
         return random_state
     if random_state is None or (isinstance(random_state, numbers.Integral) and int(random_state) >= 0):
         return np.random.default_rng(None if random_state is None else int(random_state))
-    raise _no_match("random_state", "None, a whole number ≥ 0, or a numpy random generator", random_state)
+    raise complaint("random_state", "None, a whole number ≥ 0, or a numpy random generator", random_state)

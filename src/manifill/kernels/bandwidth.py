@@ -9,7 +9,7 @@ On tables of more than `sample` rows (a field of every rule) s is `sample`, even
 median is off by less than 1 %.
 """
 
-import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill.arrays import Array
-from manifill.errors import InvalidInput
+from manifill.checks import complaint, require_number
 
 Profile = Callable[[Array], Array]
 """distance / bandwidth → affinity; the shape of a radial kernel."""
@@ -59,18 +59,11 @@ def neighbor_distance(distances: Array, k: int) -> Array:
     return np.where(nearest > 0, nearest, 1.0)
 
 
-def _require_positive(rule: object, name: str, value: float) -> None:
-    if not (isinstance(value, int | float | np.number) and math.isfinite(value) and value > 0):
-        raise InvalidInput(
-            f"{name} of {type(rule).__name__} must be a positive, finite number; got {value!r}."
-        )
-
-
-def _require_sample(rule: object, sample: int | None) -> None:
-    if not (sample is None or (isinstance(sample, int | np.integer) and sample >= 2)):
-        raise InvalidInput(
-            f"sample of {type(rule).__name__} must be None or a whole number ≥ 2; got {sample!r}."
-        )
+def _check(rule: "MedianDistance | NeighborDistance | LogSumSlope") -> None:
+    name = type(rule).__name__
+    require_number(f"multiple of {name}", rule.multiple, above=0)
+    if rule.sample is not None:
+        require_number(f"sample of {name}", rule.sample, least=2, whole=True)
 
 
 def _positive(distances: Array) -> Array:
@@ -85,7 +78,8 @@ class Fixed:
     value: float
 
     def __post_init__(self) -> None:
-        _require_positive(self, "value", self.value)
+        # Beyond these, squares of bandwidths are no longer numbers.
+        require_number("value of Fixed", self.value, above=1e-100, below=1e100)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
         return float(self.value)
@@ -99,8 +93,7 @@ class MedianDistance:
     sample: int | None = SAMPLE
 
     def __post_init__(self) -> None:
-        _require_positive(self, "multiple", self.multiple)
-        _require_sample(self, self.sample)
+        _check(self)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
         positive = _positive(distances)
@@ -116,10 +109,8 @@ class NeighborDistance:
     sample: int | None = SAMPLE
 
     def __post_init__(self) -> None:
-        _require_positive(self, "multiple", self.multiple)
-        _require_sample(self, self.sample)
-        if not (isinstance(self.k, int | np.integer) and self.k >= 1):
-            raise InvalidInput(f"k of NeighborDistance must be a whole number ≥ 1; got {self.k!r}.")
+        _check(self)
+        require_number("k of NeighborDistance", self.k, least=1, whole=True)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
         if not distances.any():
@@ -140,8 +131,7 @@ class LogSumSlope:
     sample: int | None = SAMPLE
 
     def __post_init__(self) -> None:
-        _require_positive(self, "multiple", self.multiple)
-        _require_sample(self, self.sample)
+        _check(self)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
         if not distances.any():
@@ -167,10 +157,8 @@ class LogSumSlope:
 
 def as_bandwidth(value: "Bandwidth | float") -> Bandwidth:
     """A number becomes a `Fixed` rule; a rule stays what it is."""
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return Fixed(float(value))
-    if not callable(value):
-        raise InvalidInput(
-            f"bandwidth must be a positive number or a rule such as MedianDistance(2.0); got {value!r}."
-        )
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return Fixed(value)  # type: ignore[arg-type]
+    if not callable(value) or isinstance(value, type):
+        raise complaint("bandwidth", "a positive number or a rule such as MedianDistance(2.0)", value)
     return value

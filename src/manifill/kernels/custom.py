@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from manifill.arrays import Array
+from manifill.checks import complaint
 from manifill.errors import IncompatibleKernel, InvalidInput
 from manifill.kernels.base import Kernel
 from manifill.kernels.pairs import Pairs
@@ -39,9 +40,7 @@ class Custom(Kernel):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise InvalidInput(
-                f"function of Custom must be callable with two arrays of rows; got {self.function!r}."
-            )
+            raise complaint("function of Custom", "callable with two arrays of rows", self.function)
 
     def __call__(self, pairs: Pairs) -> Array:
         left, right = _rows(self, pairs)

@@ -1,13 +1,12 @@
 """Kernels of the inner product of rows, alone or added to a radial kernel."""
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Self, cast
 
 import numpy as np
 
 from manifill.arrays import Array
-from manifill.errors import InvalidInput
+from manifill.checks import complaint, require_number
 from manifill.kernels.base import Kernel
 from manifill.kernels.pairs import INNER_PRODUCT, Pairs, PairStatistic
 from manifill.kernels.radial import Gaussian, Laplacian
@@ -42,11 +41,8 @@ class SemiLinear(Kernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Gaussian | Laplacian):
-            raise InvalidInput(
-                f"base of SemiLinear must be a Gaussian or a Laplacian kernel; got {self.base!r}."
-            )
-        if not (math.isfinite(self.weight) and self.weight >= 0):
-            raise InvalidInput(f"weight of SemiLinear must be a number ≥ 0; got {self.weight!r}.")
+            raise complaint("base of SemiLinear", "a Gaussian or a Laplacian kernel", self.base)
+        require_number("weight of SemiLinear", self.weight, least=0)
 
     @property
     def statistics(self) -> tuple[PairStatistic, ...]:  # type: ignore[override]
@@ -85,13 +81,8 @@ class Polynomial(Kernel):
     statistics = (INNER_PRODUCT,)
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.degree, int | np.integer) and self.degree >= 1):
-            raise InvalidInput(f"degree of Polynomial must be a whole number ≥ 1; got {self.degree!r}.")
-        if not (math.isfinite(self.offset) and self.offset >= 0):
-            raise InvalidInput(
-                f"offset of Polynomial must be a number ≥ 0 (below 0 the kernel is not positive "
-                f"semi-definite); got {self.offset!r}."
-            )
+        require_number("degree of Polynomial", self.degree, least=1, whole=True)
+        require_number("offset of Polynomial", self.offset, least=0)  # below, it is not psd
 
     def __call__(self, pairs: Pairs) -> Array:
         affinity: Array = (_mean_product(pairs) + self.offset) ** self.degree

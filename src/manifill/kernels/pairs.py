@@ -34,9 +34,12 @@ def _squared_distance(X: Array, Y: Array) -> Array:
     if X.shape[1] <= _FEW_COLUMNS:
         loop: Array = cdist(X, Y, "sqeuclidean")
         return loop
-    distance: Array = (X @ Y.T) * -2.0
-    distance += _squared_norm(X)[:, None]
-    distance += _squared_norm(Y)[None, :]
+    # Around their mean, since ‖x‖² + ‖y‖² − 2⟨x, y⟩ loses distances among rows far from 0.
+    mean = Y.mean(axis=0)
+    left, right = X - mean, Y - mean
+    distance: Array = (left @ right.T) * -2.0
+    distance += _squared_norm(left)[:, None]
+    distance += _squared_norm(right)[None, :]
     np.maximum(distance, 0.0, out=distance)
     if X is Y:
         np.fill_diagonal(distance, 0.0)

@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from manifill.arrays import Array
+from manifill.checks import require_number
 from manifill.errors import InvalidInput
 from manifill.kernels.bandwidth import (
     Bandwidth,
@@ -154,8 +155,7 @@ class SelfTuning(Kernel):
     statistics = (SQUARED_DISTANCE,)
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.k, int | np.integer) and self.k >= 1):
-            raise InvalidInput(f"k of SelfTuning must be a whole number ≥ 1; got {self.k!r}.")
+        require_number("k of SelfTuning", self.k, least=1, whole=True)
 
     @property
     def scale(self) -> float | None:

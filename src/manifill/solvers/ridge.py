@@ -1,6 +1,5 @@
 """The fast solver: a ridge instead of a cut-off, one Cholesky instead of eigenvectors."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +7,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from manifill.arrays import Array
-from manifill.errors import InvalidInput, NotPositiveDefinite
+from manifill.checks import require_number
+from manifill.errors import NotPositiveDefinite
 from manifill.solvers.base import Report
 
 # Shares of the mean diagonal tried in turn where rounding alone keeps a factorisation from succeeding.
@@ -61,9 +61,7 @@ class Ridge:
     needs_psd: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        number = isinstance(self.ridge, int | float | np.number)
-        if not (number and math.isfinite(self.ridge) and self.ridge >= 0):
-            raise InvalidInput(f"ridge of Ridge must be a finite number ≥ 0; got {self.ridge!r}.")
+        require_number("ridge of Ridge", self.ridge, least=0)
 
     def factor(self, K: Array) -> RidgeFactor:
         diagonal = np.diagonal(K).copy()

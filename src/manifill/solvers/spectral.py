@@ -1,6 +1,5 @@
 """The paper's solver: eigenvectors of the kernel, cut off where they are ill-conditioned."""
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -8,7 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from manifill.arrays import Array
-from manifill.errors import InvalidInput
+from manifill.checks import complaint, require_number
 from manifill.solvers.base import Report
 
 
@@ -25,8 +24,7 @@ class ConditionNumber:
     delta: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.delta) and 0 <= self.delta <= 1):
-            raise InvalidInput(f"delta of ConditionNumber must lie between 0 and 1; got {self.delta!r}.")
+        require_number("delta of ConditionNumber", self.delta, least=0, most=1)
 
     def __call__(self, eigenvalues: Array) -> int:
         return int((eigenvalues >= self.delta * eigenvalues[0]).sum())
@@ -39,8 +37,7 @@ class Count:
     k: int
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.k, int | np.integer) and self.k >= 1):
-            raise InvalidInput(f"k of Count must be a whole number ≥ 1; got {self.k!r}.")
+        require_number("k of Count", self.k, least=1, whole=True)
 
     def __call__(self, eigenvalues: Array) -> int:
         return min(self.k, len(eigenvalues))
@@ -53,8 +50,7 @@ class Energy:
     share: float = 0.99
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.share) and 0 < self.share <= 1):
-            raise InvalidInput(f"share of Energy must lie in (0, 1]; got {self.share!r}.")
+        require_number("share of Energy", self.share, above=0, most=1)
 
     def __call__(self, eigenvalues: Array) -> int:
         held = np.cumsum(eigenvalues)
@@ -111,6 +107,12 @@ class Spectral:
 
     cutoff: Cutoff = field(default_factory=ConditionNumber)
     needs_psd: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.cutoff) or isinstance(self.cutoff, type):
+            raise complaint(
+                "cutoff of Spectral", "a rule such as ConditionNumber(1e-3) or Count(20)", self.cutoff
+            )
 
     def factor(self, K: Array) -> SpectralFactor:
         values, vectors = eigh(K, check_finite=False, driver="evd")

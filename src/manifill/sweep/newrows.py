@@ -57,6 +57,7 @@ class Model:
         lowest, highest = self.state.problem.standard_bounds
         ledger = Ledger(self.kernel.statistics, Z, right=self.state.Z)
         moving = np.ones(len(Z), dtype=np.bool_)
+        tol = max(self.tol, 1e-12)  # below, only roundings move
         for _ in range(self.max_sweeps):
             before = ledger.left.copy()
             for block, kernel, C in fits:
@@ -65,7 +66,7 @@ class Model:
                 to_fill = M[:, block] & moving[:, None]
                 ledger.put_back(block, np.where(to_fill, extended, ledger.left[:, block]))
             n_learned = np.maximum(to_learn.sum(axis=1), 1)
-            moving &= np.sqrt(((ledger.left - before) ** 2).sum(axis=1) / n_learned) > self.tol
+            moving &= np.sqrt(((ledger.left - before) ** 2).sum(axis=1) / n_learned) > tol
             if not moving.any():
                 break
         return ledger.left

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from manifill.errors import InvalidInput
+from manifill.checks import require_number
 from manifill.sweep.problem import Groups, Problem
 
 Block = npt.NDArray[np.intp]
@@ -25,8 +25,7 @@ class Schedule:
     columns: int = 1
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.columns, int | np.integer) and self.columns >= 1):
-            raise InvalidInput(f"columns of Schedule must be a whole number ≥ 1; got {self.columns!r}.")
+        require_number("columns of Schedule", self.columns, least=1, whole=True)
 
     @classmethod
     def auto(cls, d: int) -> "Schedule":

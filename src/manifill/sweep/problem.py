@@ -10,6 +10,9 @@ import numpy.typing as npt
 from manifill.arrays import Array, Mask, Table, frozen
 from manifill.errors import InvalidInput
 
+FAR_OUT = 1e4
+"""Standard deviations beyond which a fill has run away; observed values lie within √n of the mean."""
+
 Groups = tuple[tuple[int, ...], ...]
 
 
@@ -46,12 +49,13 @@ class Scaling:
     def standardise(self, X: Array) -> Array:
         """User's units → standard units; constant columns → 0.
 
-        New rows may lie absurdly far out; beyond 1e100 spreads they are held, so that squares stay finite.
+        New rows may lie absurdly far out; beyond a million spreads they are held, so that powers of them
+        stay finite.
         """
         step = np.where(self.spread > 0, self.spread, 1.0)
         with np.errstate(over="ignore"):
             standard = (X / self.magnitude - self.center) / step
-        return np.where(self.spread > 0, np.clip(standard, -1e100, 1e100), 0.0)
+        return np.where(self.spread > 0, np.clip(standard, -1e6, 1e6), 0.0)
 
     def restore(self, Z: Array) -> Array:
         """Standard units → user's units."""
@@ -163,8 +167,8 @@ class Problem:
 
     @cached_property
     def standard_bounds(self) -> Array:
-        """`bounds` in standard units."""
-        return self.scaling.standardise(self.bounds)
+        """`bounds` in standard units, and never farther out than `FAR_OUT`."""
+        return frozen(np.clip(self.scaling.standardise(self.bounds), -FAR_OUT, FAR_OUT))
 
     @cached_property
     def patterns(self) -> tuple[bytes, ...]:

@@ -1,13 +1,10 @@
 """When to stop. A rule reads the trace of full sweeps; the first that answers ends the run."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from manifill.errors import InvalidInput
+from manifill.checks import require_number
 from manifill.sweep.trace import Status, SweepRecord
 
 
@@ -27,8 +24,7 @@ class RelativeChange:
     tol: float = 1e-2
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.tol) and self.tol >= 0):
-            raise InvalidInput(f"tol must be a finite number ≥ 0; got {self.tol!r}.")
+        require_number("tol", self.tol, least=0)
 
     def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
         return Status.SETTLED if trace[-1].change <= self.tol else None
@@ -42,10 +38,8 @@ class Plateau:
     share: float = 0.02
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.patience, int | np.integer) and self.patience >= 1):
-            raise InvalidInput(f"patience of Plateau must be a whole number ≥ 1; got {self.patience!r}.")
-        if not 0 <= self.share < 1:
-            raise InvalidInput(f"share of Plateau must lie in [0, 1); got {self.share!r}.")
+        require_number("patience of Plateau", self.patience, least=1, whole=True)
+        require_number("share of Plateau", self.share, least=0, below=1)
 
     def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
         changes = [record.change for record in trace[1:]]
@@ -62,8 +56,7 @@ class SweepLimit:
     sweeps: int = 6
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.sweeps, int | np.integer) and self.sweeps >= 1):
-            raise InvalidInput(f"sweeps of SweepLimit must be a whole number ≥ 1; got {self.sweeps!r}.")
+        require_number("sweeps of SweepLimit", self.sweeps, least=1, whole=True)
 
     def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
         return Status.SWEEP_LIMIT if trace[-1].sweep >= self.sweeps else None
@@ -76,8 +69,7 @@ class TimeLimit:
     seconds: float
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
-            raise InvalidInput(f"time limit must be a positive number of seconds; got {self.seconds!r}.")
+        require_number("seconds of TimeLimit", self.seconds, above=0)
 
     def __call__(self, trace: Sequence[SweepRecord]) -> Status | None:
         spent = sum(record.seconds for record in trace)

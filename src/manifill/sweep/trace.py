@@ -22,6 +22,7 @@ class Status(Enum):
     TIME_LIMIT = (
         "the time was up; the fill is that of the last full sweep, or the column means if there was none"
     )
+    DIVERGED = "the fill grew without bound and the last sweep before is kept; set bounds or another kernel"
     INTERRUPTED = "the run was interrupted; the fill is that of the last full sweep"
     NOTHING_MISSING = "nothing was missing; the data are unchanged"
     ONLY_EMPTY_ROWS = "only rows without any observed value were missing; they got the column means"
@@ -90,7 +91,7 @@ class Findings:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class State:
     """The fill after a full sweep; immutable.
 
@@ -108,6 +109,9 @@ class State:
     blocks: tuple[Block, ...]
     trace: tuple[SweepRecord, ...]
     status: Status = Status.RUNNING
+
+    def __repr__(self) -> str:
+        return f"<State after sweep {self.sweep}, change {self.trace[-1].change:.2g}, {self.status.name}>"
 
     @property
     def sweep(self) -> int:
