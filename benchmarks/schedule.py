@@ -21,8 +21,9 @@ def run(smoke: bool = False) -> Table:
     for name, X in tables(SETS[:1] if smoke else SETS, most_rows=60 if smoke else 400):
         M = mcar(X.shape, 0.4, 0)
         baseline = None
-        for share in SHARES[::4] if smoke else SHARES:
-            imputer = IGHImputer(schedule=max(1, int(share * X.shape[1])), random_state=0)
+        sizes = sorted({max(1, int(share * X.shape[1])) for share in (SHARES[::4] if smoke else SHARES)})
+        for size in sizes:
+            imputer = IGHImputer(schedule=size, random_state=0)
             began = time.perf_counter()
             error = nrmse(X, imputer.fit_transform(np.where(M, np.nan, X)), M)
             seconds = time.perf_counter() - began

@@ -22,7 +22,12 @@ def test_types_are_shipped():
 
 
 def test_public_names():
-    assert manifill.__all__ == ["GeometricHarmonics", "IGHImputer", "__version__", "impute"]
+    rooms = {"amputation", "datasets", "kernels", "metrics", "solvers", "sweep"}
+    assert set(manifill.__all__) == {"GeometricHarmonics", "IGHImputer", "__version__", "impute"} | rooms
+    for room in rooms:
+        assert all(
+            hasattr(getattr(manifill, room), name) for name in getattr(getattr(manifill, room), "__all__", ())
+        )
 
 
 def test_version_is_in_the_changelog_and_citation():

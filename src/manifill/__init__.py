@@ -4,11 +4,23 @@
     completed = manifill.impute(table_with_holes)
 
 `IGHImputer` is the same as a scikit-learn transformer, `GeometricHarmonics` extends functions from known
-rows to any rows, and the rooms below (`kernels`, `solvers`, `sweep`, `amputation`, `metrics`) hold the parts.
+rows to any rows, and `kernels`, `solvers`, `sweep`, `amputation`, `metrics` and `datasets` hold the parts.
 """
 
+from manifill import amputation, datasets, kernels, metrics, solvers, sweep
 from manifill.estimators import GeometricHarmonics, IGHImputer, impute
 
 __version__ = "0.1.0"
 
-__all__ = ["GeometricHarmonics", "IGHImputer", "__version__", "impute"]
+__all__ = [
+    "GeometricHarmonics",
+    "IGHImputer",
+    "__version__",
+    "amputation",
+    "datasets",
+    "impute",
+    "kernels",
+    "metrics",
+    "solvers",
+    "sweep",
+]

@@ -66,7 +66,11 @@ class ArrayTable:
 
 
 def read(
-    path: Path, *, missing: Collection[str] = MISSING, skip: Collection[str] = ()
+    path: Path,
+    *,
+    missing: Collection[str] = MISSING,
+    skip: Collection[str] = (),
+    header: bool | None = None,
 ) -> TextTable | ArrayTable:
     """Read a table of numbers.
 
@@ -75,11 +79,16 @@ def read(
     path : a .csv, .tsv or .npy file.
     missing : cells that stand for a missing value (text files).
     skip : names of columns to hand through untouched (text files).
+    header : whether the first line holds names; None: if anything in it is not a number (text files).
     """
     kind = _kind(path)
     if not path.is_file():
         raise InvalidInput(f"There is no file {path}.")
-    return _read_array(path) if kind == ".npy" else _read_text(path, missing, skip)
+    if kind != ".npy":
+        return _read_text(path, missing, skip, header)
+    if skip:
+        raise InvalidInput(f"The columns of {path} have no names, so none can be skipped.")
+    return _read_array(path)
 
 
 def check_output(path: Path) -> None:
@@ -94,6 +103,8 @@ def check_output(path: Path) -> None:
 def write(table: TextTable | ArrayTable, path: Path) -> None:
     """Write a table, whole or not at all, in the format that the ending of `path` names."""
     check_output(path)
+    if _kind(path) == ".npy" and isinstance(table, TextTable) and not table.numeric.all():
+        raise InvalidInput(f"{path} can hold numbers only; write skipped columns to a .csv or .tsv file.")
     if _kind(path) == ".npy":
         with _whole(path, "wb") as file:
             np.save(file, table.X)
@@ -117,6 +128,7 @@ def _kind(path: Path) -> str:
 @contextmanager
 def _whole(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
     """A file that takes its name only when everything in it is written."""
+    path = path.resolve()  # through a link to what it points to
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, mode, **options) as file:
@@ -137,21 +149,23 @@ def _umask() -> int:
 def _read_array(path: Path) -> ArrayTable:
     try:
         X = np.load(path, allow_pickle=False)
-    except ValueError as error:
+    except (ValueError, EOFError) as error:
         raise InvalidInput(f"{path} must be an array of numbers saved by numpy.save ({error}).") from error
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiu":
         raise InvalidInput(f"{path} must hold a table of numbers with two dimensions.")
     return ArrayTable(X if X.dtype.kind == "f" else X.astype(np.float64))
 
 
-def _read_text(path: Path, missing: Collection[str], skip: Collection[str]) -> TextTable:
+def _read_text(
+    path: Path, missing: Collection[str], skip: Collection[str], has_header: bool | None
+) -> TextTable:
     lines = _lines(path)
     if not lines:
         raise InvalidInput(f"{path} is empty; a table with at least one row is needed.")
     first = lines[0][1]
-    has_header = any(_number(cell, missing) is None for cell in first)
-    header = [cell.strip() for cell in first] if has_header else None
-    names = header or [f"x{i}" for i in range(len(first))]
+    if has_header is None:
+        has_header = any(_number(cell, missing) is None for cell in first)
+    names = [cell.strip() for cell in first] if has_header else [f"x{i}" for i in range(len(first))]
     rows = lines[1:] if has_header else lines
     if not rows:
         raise InvalidInput(f"{path} has a header and no rows; there is nothing to fill.")
@@ -162,39 +176,48 @@ def _read_text(path: Path, missing: Collection[str], skip: Collection[str]) -> T
     if unknown:
         raise InvalidInput(f"There is no column {unknown} to skip in {path}; its columns are {names}.")
     numeric = np.array([name not in set(skip) for name in names])
-    X = np.empty((len(rows), len(names)))
+    X = np.full((len(rows), len(names)), np.nan)
     for i, (line, cells) in enumerate(rows):
         if len(cells) != len(names):
+            hint = " Are its cells separated by semicolons? Commas are expected." if ";" in cells[0] else ""
             raise InvalidInput(
-                f"Line {line} of {path} has {len(cells)} cells where the first line has {len(names)}."
+                f"Line {line} of {path} has {len(cells)} cells where the first line has {len(names)}.{hint}"
             )
-        for j, cell in enumerate(cells):
-            value = _number(cell, missing) if numeric[j] else np.nan
-            if value is None:
-                raise InvalidInput(
-                    f"Cells must be numbers; line {line} of {path}, column {names[j]!r}, is {cell!r}. If it "
-                    f'stands for a missing value use --missing-values "{cell}", and --skip "{names[j]}" '
-                    "to hand the column through as it is."
-                )
-            if math.isinf(value):
-                raise InvalidInput(
-                    f"Numbers must be finite; line {line} of {path}, column {names[j]!r}, is {cell!r}. If it "
-                    f'stands for a missing value use --missing-values "{cell.strip()}".'
-                )
+        for j in np.flatnonzero(numeric):
+            value = _number(cells[j], missing)
+            if value is None or math.isinf(value):
+                raise _not_a_number(path, line, names[j], cells[j], missing)
             X[i, j] = value
-    return TextTable(header, [cells for _, cells in rows], numeric, X[:, numeric])
+    cells_only = [cells for _, cells in rows]
+    return TextTable(names if has_header else None, cells_only, numeric, X[:, numeric])
+
+
+def _not_a_number(path: Path, line: int, name: str, cell: str, missing: Collection[str]) -> InvalidInput:
+    ways = [f'use --skip "{name}" to hand the column through as it is']
+    if "," not in cell:
+        codes = ",".join([*(code for code in missing if code), cell.strip()])
+        ways.append(f'--missing-values "{codes}" if it stands for a missing value')
+    return InvalidInput(
+        f"Cells must be finite numbers; line {line} of {path}, column {name!r}, is {cell!r}: "
+        f"{', or '.join(ways)}."
+    )
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Line number and cells of every line that is not blank."""
+    """Line number and cells of every line; blank lines count in tables of one column only."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=_DELIMITERS[path.suffix.lower()], strict=True)
-            return [(reader.line_num, cells) for cells in reader if cells]
+            lines = [(reader.line_num, cells) for cells in reader]
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} must be UTF-8 text; it is not ({error}). Save it as UTF-8.") from error
     except csv.Error as error:
         raise InvalidInput(f"{path} cannot be read as a table of cells: {error}.") from error
+    while lines and not lines[-1][1]:
+        lines.pop()
+    if all(len(cells) <= 1 for _, cells in lines):
+        return [(number, cells or [""]) for number, cells in lines]
+    return [(number, cells) for number, cells in lines if cells]
 
 
 def _number(cell: str, missing: Collection[str]) -> float | None:

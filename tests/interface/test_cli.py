@@ -76,6 +76,48 @@ def test_a_file_without_header_stays_without(folder):
     assert (folder / "out.csv").read_text().splitlines()[0] == "1,2"
 
 
+def test_whether_there_is_a_header_can_be_said(folder):
+    (folder / "years.csv").write_text("2020,2021\n1,2\n,3\n4,5\n")
+    assert manifill("impute", "years.csv", "-o", "out.csv", "--header", folder=folder).returncode == 0
+    first, *rows = (folder / "out.csv").read_text().splitlines()
+    assert first == "2020,2021"
+    assert float(rows[1].split(",")[0]) < 10
+    assert manifill("impute", "years.csv", "-o", "two.csv", "--no-header", folder=folder).returncode == 0
+    assert float((folder / "two.csv").read_text().splitlines()[2].split(",")[0]) > 10
+
+
+def test_blank_lines_of_a_single_column_are_missing_values(folder):
+    (folder / "one.csv").write_text("a\n1\n\n3\n\n\n")
+    assert manifill("impute", "one.csv", "-o", "out.csv", folder=folder).returncode == 0
+    assert (folder / "out.csv").read_text() == "a\n1\n2.0\n3\n"
+
+
+def test_a_time_limit_too_short_gives_the_means(folder):
+    result = manifill(
+        "impute", "holes.csv", "-o", "out.csv", "--skip", "id", "--time-limit", "1e-9", folder=folder
+    )
+    assert result.returncode == 0
+    assert float((folder / "out.csv").read_text().splitlines()[2].split(",")[2]) == pytest.approx(
+        (2 + 6 + 8 + 10) / 4
+    )
+
+
+def test_skipped_columns_do_not_vanish(folder):
+    result = manifill("impute", "holes.csv", "-o", "out.npy", "--skip", "id", folder=folder)
+    assert result.returncode == 1
+    assert "numbers only" in result.stderr
+    np.save(folder / "a.npy", np.ones((2, 2)))
+    assert "no names" in manifill("impute", "a.npy", "-o", "out.npy", "--skip", "id", folder=folder).stderr
+
+
+def test_a_link_is_written_through(folder):
+    (folder / "real.csv").write_text("old")
+    (folder / "link.csv").symlink_to(folder / "real.csv")
+    manifill("impute", "holes.csv", "-o", "link.csv", "--skip", "id", "--force", folder=folder)
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "real.csv").read_text().startswith("id,a,b,c")
+
+
 def test_empty_columns_are_left_empty_and_named(folder):
     (folder / "empty.csv").write_text("a,nothing,b\n1,,2\n2,,\n3,,6\n")
     result = manifill("impute", "empty.csv", "-o", "out.csv", folder=folder)
@@ -96,6 +138,9 @@ def test_empty_columns_are_left_empty_and_named(folder):
         ("a,b\n1,inf\n", [], "line 2 of in.csv, column 'b', is 'inf'"),
         ("a,b\n,\n", [], "no observed number"),
         ('a,b\n"1,2\n', [], "cannot be read as a table"),
+        ("a;b\n1;2,5\n", [], "separated by semicolons"),
+        ("[/m],b\nx,1\n", [], "column '[/m]', is 'x'"),
+        ("a,b\nNA,-999\n", ["--missing-values", "-999"], '--missing-values "-999,NA"'),
         ("a\n1\n\n", ["--kernel", "gauss"], "kernel must be one of"),
         ("a\n1\n", ["--max-sweeps", "0"], "max_sweeps must be"),
     ],
@@ -116,11 +161,16 @@ def test_bad_files_and_options(folder, text, arguments, message):
         (["impute", "holes.csv", "-o", "out.xlsx"], 1, "out.xlsx must end in one of .csv, .tsv, .npy"),
         (["impute", "holes.csv", "-o", "there/out.csv"], 1, "no folder there"),
         (["impute", "holes.csv", "-o", "holes.csv"], 1, "exists already; use --force"),
+        (["impute", "[/x].csv", "-o", "out.csv"], 1, "no file [/x].csv"),
+        (["impute", "holes.csv", "-o", "folder.csv", "--force"], 1, "cannot be written"),
+        (["demo", "--picture", "there/x.png"], 1, "folder that exists"),
+        (["demo", "--picture", "x.zzz"], 1, "must end in .png"),
         (["impute", "holes.csv"], 2, "--output"),
-        (["imptue"], 2, "impute"),
+        (["imptue"], 2, "imptue"),
     ],
 )
 def test_bad_paths_and_usage(folder, arguments, code, message):
+    (folder / "folder.csv").mkdir()
     result = manifill(*arguments, folder=folder)
     assert result.returncode == code
     assert message in result.stderr
@@ -135,6 +185,8 @@ def test_wrong_encoding_and_wrong_array(folder):
     result = manifill("impute", "objects.npy", "-o", "out.csv", folder=folder)
     assert result.returncode == 1
     assert "array of numbers" in result.stderr
+    (folder / "empty.npy").touch()
+    assert "array of numbers" in manifill("impute", "empty.npy", "-o", "out.csv", folder=folder).stderr
 
 
 def test_force_replaces(folder):

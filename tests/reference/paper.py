@@ -3,12 +3,37 @@
 Where the paper leaves something open, the reading is said here:
 - σ of the Gaussian: `multiple` × the median distance between the rows of X^(j).
 - "Numerical difficulties" (its Remark 2): eigenvalues below δ · λ_max are left out (Lafon, section 3.2).
-- The data come in standard units, so that every column has mean 0 on its known rows.
+- Columns of different units are made comparable first: each is divided by the sample deviation of its
+  known values after their mean is taken off, which also is the centring that the extension needs.
 """
 
 import math
 
 import numpy as np
+
+
+def sample_mean(values):
+    return sum(values) / len(values)
+
+
+def sample_deviation(values):
+    mean = sample_mean(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def known_values(X, M, j):
+    return [X[i, j] for i in range(len(X)) if not M[i, j]]
+
+
+def start(X, M, draws):
+    """Missing values are drawn from a normal with the sample mean and variance of the known ones."""
+    X = np.array(X, dtype=float)
+    for j in range(X.shape[1]):
+        mean, deviation = sample_mean(known_values(X, M, j)), sample_deviation(known_values(X, M, j))
+        for i in range(len(X)):
+            if M[i, j]:
+                X[i, j] = mean + deviation * draws[i, j]
+    return X
 
 
 def gaussian(x, y, sigma):
@@ -72,9 +97,12 @@ def impute_column(X, M, j, kernel, distance, multiple, delta):
 
 def iterate(X, M, orders, *, kernel=gaussian, distance=distance_l2, multiple=1.0, delta=1e-3):
     """One completed table after each iteration, from the start X, visiting columns in the given orders."""
-    X = np.array(X, dtype=float)
+    n, d = X.shape
+    means = [sample_mean(known_values(X, M, j)) for j in range(d)]
+    deviations = [sample_deviation(known_values(X, M, j)) for j in range(d)]
+    Z = np.array([[(X[i, j] - means[j]) / deviations[j] for j in range(d)] for i in range(n)])
     for order in orders:
         for j in order:
             if any(M[:, j]):
-                impute_column(X, M, j, kernel, distance, multiple, delta)
-        yield X.copy()
+                impute_column(Z, M, j, kernel, distance, multiple, delta)
+        yield np.array([[Z[i, j] * deviations[j] + means[j] for j in range(d)] for i in range(n)])

@@ -89,15 +89,18 @@ def test_seeds(X, make):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: mcar((2, 2), 1.5), "rate must lie between 0 and 1"),
+        (lambda: mcar((2, 2), 1.5), "rate must be a finite number ≥ 0 and ≤ 1; got 1.5"),
         (lambda: mcar((2, 2), float("nan")), "rate"),
         (lambda: mar([[1.0], [2.0]], 0.5), "at least two columns"),
-        (lambda: mar([[1.0, 2.0]], 0.5, driver=7), "driver must be a column between 0 and 1"),
+        (lambda: mar([[1.0, 2.0]], 0.5, driver=7), "driver must be a whole number ≥ 0 and ≤ 1; got 7"),
         (lambda: mar([1.0, 2.0], 0.5), "two dimensions"),
         (lambda: mnar([[1.0, np.nan]], 0.5), r"columns \[1\] have gaps"),
-        (lambda: blocks((2, 4, 4), 5), "size must fit into 4 × 4"),
+        (lambda: blocks((2, 4, 4), 5), "height of size must be a whole number ≥ 1 and ≤ 4; got 5"),
         (lambda: blocks((2, 4, 4), 2, count=-1), "count"),
+        (lambda: blocks((2, 4, 4), 2.5), "height of size"),
         (lambda: lines((4, 4), 0.5), "shape must be"),
+        (lambda: mcar((2, 2), "a"), "rate must be"),
+        (lambda: mnar([[1.0], [2.0]], 0.5, strength=None), "strength must be"),
     ],
 )
 def test_bad_input(make, message):

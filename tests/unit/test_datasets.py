@@ -37,7 +37,10 @@ def test_seed():
     assert not np.array_equal(swiss_roll(seed=1)[0], swiss_roll(seed=2)[0])
 
 
-@pytest.mark.parametrize("options", [{"dimensions": 2}, {"points": 1}, {"spirals": 0}, {"turns": (2, 1)}])
+@pytest.mark.parametrize(
+    "options",
+    [{"dimensions": 2}, {"points": 1}, {"spirals": 0}, {"turns": (2, 1)}, {"points": 2.5}, {"noise": np.nan}],
+)
 def test_bad_parameters(options):
     with pytest.raises(InvalidInput):
         swiss_roll(**options)

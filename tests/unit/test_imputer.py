@@ -1,4 +1,6 @@
+import datetime
 import pickle
+import time
 import warnings
 
 import numpy as np
@@ -6,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge as RidgeRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -13,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 import manifill
 from manifill import IGHImputer
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
-from manifill.kernels import Custom, Gaussian, Laplacian, MedianDistance, SelfTuning, SemiLinear
+from manifill.kernels import Custom, Gaussian, Laplacian, MedianDistance, Polynomial, SelfTuning, SemiLinear
 from manifill.metrics import rmse
 from manifill.solvers import ConditionNumber, Ridge, Spectral
 from manifill.sweep import RandomOrder, Schedule, Status
@@ -148,6 +151,38 @@ class TestNewRows:
             imputer.transform(new[shuffled]), together[shuffled], rtol=1e-9, atol=1e-11
         )
 
+    @pytest.mark.parametrize(
+        "kernel", ["auto", "gaussian", "semilinear", "self_tuning", "polynomial", "cosine"]
+    )
+    @pytest.mark.parametrize("far", [1e6, 1e8, 1e100, 1e300])
+    def test_not_even_on_company_far_away(self, kernel, far, damaged):
+        imputer = IGHImputer(kernel, random_state=0).fit(damaged)
+        row = np.array([[0.5, np.nan, 0.1, 1.0, np.nan, 1.0]])
+        company = np.vstack([row, [[far, np.nan, -far, 1.0, np.nan, 1.0]]])
+        together = imputer.transform(company)
+        assert np.isfinite(together).all()
+        np.testing.assert_allclose(together[0], imputer.transform(row)[0], rtol=1e-9)
+
+    def test_rows_that_settled_stay_as_they_are(self, damaged):
+        calls = []
+
+        def kernel(X, Y):
+            calls.append(len(X))
+            return Gaussian(2.0).gram(Y, X)
+
+        imputer = IGHImputer(kernel, random_state=0, tol=1e-3, max_sweeps=50).fit(damaged)
+        slow = imputer.transform(damaged[:40])
+        for i in range(0, 40, 7):
+            np.testing.assert_allclose(
+                imputer.transform(damaged[i : i + 1])[0], slow[i], rtol=1e-9, atol=1e-11
+            )
+
+    def test_new_rows_end_even_if_nothing_may_ever_settle(self, damaged):
+        imputer = IGHImputer(random_state=0, tol=0, max_sweeps=10**6).fit(damaged)
+        began = time.monotonic()
+        imputer.transform(damaged[:5])
+        assert time.monotonic() - began < 20
+
     def test_new_rows_are_filled_nearly_as_well_as_training_rows(self, rng):
         t = rng.uniform(0, 5, 400)
         X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t)])
@@ -196,6 +231,9 @@ class TestNewRows:
         assert copy.transform(damaged[90:]).tobytes() == first.tobytes()
         again = pickle.loads(pickle.dumps(imputer)).transform(damaged[90:])
         assert again.tobytes() == first.tobytes()
+        for row in damaged[90:95]:  # whatever was asked before
+            copy.transform(row[None])
+        assert copy.transform(damaged[90:]).tobytes() == first.tobytes()
 
     def test_chunks_do_not_matter(self, damaged, monkeypatch):
         imputer = IGHImputer(random_state=0).fit(damaged)
@@ -273,6 +311,41 @@ class TestWatching:
         np.testing.assert_array_equal(state.X, expected.fit_transform(damaged))
         assert np.isfinite(imputer.transform(damaged)).all()
 
+    def test_break_at_the_start_leaves_nothing(self, damaged):
+        imputer = IGHImputer(random_state=0)
+        stream = imputer.iter_fit(damaged)
+        next(stream)
+        with pytest.raises(NotFittedError):
+            imputer.transform(damaged)
+        next(stream)
+        assert imputer.n_sweeps_ == 1  # at once, while the stream is still open
+        assert imputer.status_ is Status.INTERRUPTED
+
+    def test_a_fit_that_fails_is_not_mistaken_for_the_one_before(self, damaged):
+        imputer = IGHImputer(random_state=0).fit(damaged)
+        with pytest.raises(InvalidInput):
+            imputer.set_params(tol=-1).fit(damaged[:, :3])
+        with pytest.raises(NotFittedError):
+            imputer.transform(damaged)
+        assert not hasattr(imputer, "trace_")
+
+    def test_the_last_state_is_what_is_stored(self, damaged):
+        for options in ({}, {"time_limit": 1e-9}):
+            imputer = IGHImputer(random_state=0, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnfinishedWarning)
+                *_, last = imputer.iter_fit(damaged)
+            np.testing.assert_array_equal(last.X, imputer.completed_)
+
+    def test_it_stops_when_the_changes_stop_shrinking(self, rng):
+        X = rng.standard_normal((60, 5))
+        X[rng.random(X.shape) < 0.4] = np.nan
+        imputer = IGHImputer(
+            Gaussian(MedianDistance(0.7)), solver=Ridge(1e-3), tol=0, max_sweeps=300, random_state=0
+        )
+        assert imputer.fit(X).status_ is Status.PLATEAU
+        assert imputer.n_sweeps_ < 300
+
     def test_ctrl_c_leaves_it_fitted_and_is_not_swallowed(self, damaged):
         calls = []
 
@@ -287,11 +360,14 @@ class TestWatching:
             imputer.fit(damaged)
         assert imputer.status_ is Status.INTERRUPTED
         assert imputer.n_sweeps_ == 1
-        assert np.isfinite(imputer.transform(damaged)).all()
+        expected = IGHImputer(Gaussian(2.0), solver="spectral", random_state=0, max_sweeps=1).fit_transform(
+            damaged
+        )
+        np.testing.assert_allclose(imputer.completed_, expected, atol=1e-8)
 
     def test_time_limit_too_short_for_a_sweep(self, damaged):
         imputer = IGHImputer(random_state=0, time_limit=1e-9)
-        with pytest.warns(UnfinishedWarning, match="time_limit=1e-09"):
+        with pytest.warns(UnfinishedWarning, match="column means: the time was up"):
             filled = imputer.fit_transform(damaged)
         assert imputer.status_ is Status.TIME_LIMIT
         assert imputer.n_sweeps_ == 0
@@ -334,6 +410,65 @@ class TestDoor:
     def test_unknown_option(self, damaged):
         with pytest.raises(InvalidInput, match=r"no option 'sweeps'.*max_sweeps"):
             manifill.impute(damaged, sweeps=3)
+
+
+class TestTables:
+    def test_masked_arrays(self, damaged):
+        masked = np.ma.masked_array(np.where(np.isnan(damaged), -999.0, damaged), mask=np.isnan(damaged))
+        expected = manifill.impute(damaged, random_state=0)
+        np.testing.assert_array_equal(manifill.impute(masked, random_state=0), expected)
+
+    @pytest.mark.parametrize(
+        "frame",
+        [
+            pd.DataFrame({"n": [1.0, 2.0], "when": pd.to_datetime(["2020-01-01", None])}),
+            pd.DataFrame({"when": pd.to_datetime(["2020-01-01", None])}),
+            pd.DataFrame({"when": pd.to_timedelta([1, None])}),
+            pl.DataFrame({"when": [datetime.date(2020, 1, 1), None]}),
+            pd.DataFrame({"when": [datetime.date(2020, 1, 1), None]}, dtype=object),
+            pd.DataFrame({"when": [pd.NA, 1.0]}, dtype=object),
+        ],
+        ids=range(6),
+    )
+    def test_what_is_not_a_number_is_named(self, frame):
+        with pytest.raises(InvalidInput, match=r"must be numbers; column 'when'"):
+            manifill.impute(frame)
+
+    def test_dates_without_names(self):
+        with pytest.raises(InvalidInput, match="dates"):
+            manifill.impute(np.array([["2020-01-01", "NaT"]], dtype="M8[D]"))
+
+    def test_whole_numbers_a_float_cannot_hold(self):
+        frame = pd.DataFrame({"id": [2**53 + 1, 2**53 + 3, 5], "f": [1.0, np.nan, 3.0]})
+        with pytest.raises(InvalidInput, match="column 'id' is 9007199254740993 in row 0"):
+            manifill.impute(frame)
+        assert manifill.impute(frame.assign(id=[2**53, 2**53 + 2, 5]))["id"].iloc[1] == 2**53 + 2
+
+    def test_columns_named_by_whole_numbers(self, damaged):
+        frame = pd.DataFrame(damaged, columns=range(1, 7))
+        filled = manifill.impute(frame, bounds={1: (7, 8)}, random_state=0)
+        assert list(filled.columns) == list(range(1, 7))
+        assert filled[1][np.isnan(damaged[:, 0])].between(7, 8).all()
+        with pytest.raises(InvalidInput, match="bounds names the column 0"):
+            manifill.impute(frame, bounds={0: (7, 8)})
+
+    def test_nothing_observed_at_all(self):
+        for keep in (False, True):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", EmptyColumnWarning)
+                imputer = IGHImputer(keep_empty_features=keep).fit(np.full((3, 2), np.nan))
+            assert imputer.transform([[1.0, np.nan]]).tolist() == ([[1.0, 0.0]] if keep else [[]])
+
+    def test_a_polynomial_far_out_stays_finite(self, damaged):
+        imputer = IGHImputer(Polynomial(5), random_state=0).fit(damaged)
+        assert np.isfinite(imputer.transform([[1e300] + [np.nan] * 5])).all()
+
+    def test_two_columns_in_blocks_still_learn_from_each_other(self, rng):
+        x = rng.standard_normal(80)
+        X = np.column_stack([x, x])
+        X[::4, 0] = np.nan
+        filled = IGHImputer(schedule="block", random_state=0).fit_transform(X)
+        assert np.abs(filled[::4, 0] - x[::4]).mean() < 0.2
 
 
 def test_empty_columns(damaged):
@@ -465,6 +600,13 @@ class TestBadInput:
             ({"start": np.zeros((2, 2))}, "start must have the shape of X"),
             ({"order": "up"}, "order must be one of"),
             ({"order": RandomOrder}, "order must be"),
+            ({"solver": Ridge}, "solver must be"),
+            ({"start": "a table"}, "start must be one of"),
+            ({"start": [["a"]]}, "start must be"),
+            ({"start": np.full((120, 6), np.nan)}, "column 'x[0-9]' is nan in row"),
+            ({"add_indicator": "no"}, "add_indicator must be True or False"),
+            ({"keep_empty_features": 3}, "keep_empty_features must be True or False"),
+            ({"kernel": "Gaussian"}, "Did you mean 'gaussian'"),
             ({"max_sweeps": 0}, "max_sweeps must be a whole number ≥ 1; got 0"),
             ({"max_sweeps": 2.5}, "max_sweeps must be a whole number"),
             ({"tol": -1}, "tol must be a finite number ≥ 0; got -1"),
@@ -477,6 +619,12 @@ class TestBadInput:
             ({"bounds": [(0, 1)]}, "bounds must be"),
             ({"groups": [["a"]]}, "groups names the column 'a'"),
             ({"groups": "ab"}, "groups must be a list of lists"),
+            ({"groups": 5}, "groups must be a list of lists"),
+            ({"bounds": (np.inf, np.inf)}, "bounds of column 'x0'"),
+            ({"bounds": {0: "12"}}, "bounds of column 'x0'"),
+            ({"bounds": np.array(3)}, "bounds must be"),
+            ({"max_sweeps": 10**400}, "max_sweeps must be"),
+            ({"tol": True}, "tol must be"),
             ({"groups": [[0, 1], [1, 2]]}, "no column twice"),
             ({"random_state": "dice"}, "random_state must be"),
             ({"random_state": -1}, "random_state must be"),

@@ -39,6 +39,18 @@ def test_perfect_and_constant():
     assert nrmse(constant, constant + 1, hole) == math.inf
 
 
+def test_scale_does_not_matter_and_gaps_elsewhere_do_not_count():
+    for scale in (1e-170, 1e160):
+        assert rmse(scale * X, scale * FILLED, M) == pytest.approx(scale * rmse(X, FILLED, M))
+        assert nrmse(scale * X, scale * FILLED, M) == pytest.approx(nrmse(X, FILLED, M))
+    gap = X.copy()
+    gap[0, 0] = np.nan
+    assert rmse(gap, FILLED, M) == rmse(X, FILLED, M)
+    assert np.isfinite(nrmse(gap, FILLED, M))
+    tenth = np.full((5, 1), 0.1)  # whose standard deviation is a rounding
+    assert nrmse(tenth, tenth + 1e-9, np.eye(5, 1, dtype=bool)) == math.inf
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -47,6 +59,8 @@ def test_perfect_and_constant():
         (lambda: rmse(X, X, M.astype(int)), "booleans"),
         (lambda: rmse(X, X, np.zeros_like(M)), "without a hole"),
         (lambda: psnr(X, X, data_range=0), "data_range"),
+        (lambda: paper_error([1.0, 2.0], [1.0, 2.0]), "two dimensions"),
+        (lambda: rmse(X, np.where(M, np.nan, X), M), "must be finite where"),
     ],
 )
 def test_bad_input(call, message):

@@ -84,8 +84,9 @@ def test_spectral_of_nothing_positive_extends_by_zero():
 
 
 def test_ridge_of_a_singular_matrix_adds_jitter_and_says_so():
-    factor = Ridge(0.0).factor(np.ones((4, 4)))
-    assert 0 < factor.report.jitter <= 1e-8
+    factor = Ridge(0.0).factor(100 * np.ones((4, 4)))
+    assert factor.report.jitter == pytest.approx(100 * 1e-12)
+    assert factor.report.added == factor.report.jitter
     assert "jitter" in str(factor.report)
 
 
@@ -118,6 +119,10 @@ def test_a_kernel_of_unknown_nature_is_refused_by_name_when_it_fails():
         (lambda: ConditionNumber(2.0), "delta of ConditionNumber"),
         (lambda: Count(0), "k of Count"),
         (lambda: Energy(0.0), "share of Energy"),
+        (lambda: Energy("a"), "share of Energy"),
+        (lambda: ConditionNumber(None), "delta of ConditionNumber"),
+        (lambda: Count(True), "k of Count"),
+        (lambda: Spectral(0.5), "cutoff of Spectral"),
     ],
 )
 def test_bad_parameters_are_named(make, names):

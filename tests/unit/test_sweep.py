@@ -1,10 +1,10 @@
-import time
+import itertools
 
 import numpy as np
 import pytest
 
 from manifill.errors import IncompatibleKernel, InvalidInput
-from manifill.kernels import Custom, Gaussian, Laplacian, Precomputed, SelfTuning, SemiLinear
+from manifill.kernels import Custom, Gaussian, Laplacian, Polynomial, Precomputed, SelfTuning, SemiLinear
 from manifill.metrics import paper_error
 from manifill.solvers import Ridge, Spectral
 from manifill.sweep import (
@@ -48,6 +48,14 @@ class TestProblem:
             problem.Z[0, 0] = 1
         with pytest.raises(AttributeError):
             problem.Z = np.zeros(3)
+
+    def test_what_the_caller_does_later_does_not_reach_it(self):
+        table = np.array([[1.0, np.nan], [2.0, 3.0]])
+        problem = Problem.of(table)
+        table[0, 1] = 99.0
+        assert problem.restore(problem.Z)[0, 1] == 3.0
+        with pytest.raises(ValueError, match="read-only"):
+            problem.scaling.center[0] = 1
 
     def test_input_is_not_changed(self, curved):
         X, M = curved
@@ -141,8 +149,13 @@ class TestOrderAndSchedule:
 
     def test_auto_takes_single_columns_on_tables_and_blocks_on_wide_data(self):
         assert Schedule.auto(30).columns == 1
-        assert 1 < Schedule.auto(1000).columns <= 1000 // 32
-        assert Schedule.auto(10**6).columns == 256
+        assert [Schedule.auto(d).columns for d in (63, 64, 1000, 10**6)] == [1, 2, 31, 256]
+
+    @pytest.mark.parametrize("size", [2, 3, 100])
+    def test_a_block_leaves_half_of_the_columns_to_learn_from(self, size, rng):
+        for d in (1, 2, 3, 7):
+            groups = Problem.of(np.zeros((2, d))).groups
+            assert max(map(len, Schedule(size).blocks(groups, rng))) <= max(1, d // 2)
 
     def test_a_group_is_not_used_to_predict_itself(self, rng):
         # Two copies of one noise column: alone they fill each other perfectly, as a group they must not.
@@ -166,6 +179,28 @@ class TestOrderAndSchedule:
         )
         errors = [np.sqrt(np.mean((fill - X)[M] ** 2)) for fill in (column, block)]
         assert errors[1] < 1.02 * errors[0]
+
+
+def test_the_change_is_that_of_the_missing_entries_of_columns_that_vary(problem, curved):
+    X, M = curved
+    states = run(problem)
+    for before, after in itertools.pairwise(states):
+        expected = np.sqrt(np.mean((after.Z - before.Z)[problem.M] ** 2))
+        assert after.trace[-1].change == pytest.approx(expected)
+    constant = np.full((len(X), 30), 7.0)
+    constant[::2] = np.nan
+    diluted = run(
+        Problem.of(np.hstack([np.where(M, np.nan, X), constant])), start=MeanStart(), order=FixedOrder()
+    )
+    plain = run(problem, start=MeanStart(), order=FixedOrder())
+    assert diluted[1].trace[-1].change == pytest.approx(plain[1].trace[-1].change)
+
+
+def test_only_constants_missing_settles_at_once():
+    X = np.array([[5.0, 1.0], [np.nan, 2.0], [5.0, 3.0]])
+    state = run(Problem.of(X))[-1]
+    assert state.status is Status.SETTLED
+    assert state.X[1, 0] == 5.0
 
 
 class TestStopping:
@@ -197,7 +232,11 @@ class TestStopping:
             (lambda: Plateau(0), "patience"),
             (lambda: Plateau(share=1.0), "share"),
             (lambda: SweepLimit(0), "sweeps"),
-            (lambda: TimeLimit(0), "time limit"),
+            (lambda: TimeLimit(0), "seconds of TimeLimit"),
+            (lambda: TimeLimit(None), "seconds of TimeLimit"),
+            (lambda: RelativeChange(None), "tol"),
+            (lambda: SweepLimit(True), "sweeps of SweepLimit"),
+            (lambda: Plateau(share=None), "share"),
             (lambda: Schedule(0), "columns of Schedule"),
         ],
     )
@@ -249,20 +288,33 @@ class TestLoop:
         assert state.status is Status.ONLY_EMPTY_ROWS
         np.testing.assert_allclose(state.X[-1], curved[0].mean(axis=0))
 
-    def test_time_limit_in_the_middle_of_a_sweep_leaves_the_last_full_sweep(self, problem):
-        calls = []
+    def test_time_limit_in_the_middle_of_a_sweep_leaves_the_last_full_sweep(self, problem, monkeypatch):
+        clock = [0.0]
 
         def slow(X, Y):
-            calls.append(time.monotonic())
-            time.sleep(0.02)
+            clock[0] += 1.0  # a second per column, six columns a sweep
             return Gaussian(2.0).gram(Y, X)
 
-        limit = TimeLimit(0.02 * 6 * 2.5)  # two sweeps of six columns and a half
-        states = run(problem, kernel=Custom(slow), stopping=[limit])
+        monkeypatch.setattr("time.monotonic", lambda: clock[0])
+        states = run(problem, kernel=Custom(slow), stopping=[TimeLimit(15)])
+        assert [state.sweep for state in states] == [0, 1, 2, 2]
         assert states[-1].status is Status.TIME_LIMIT
-        assert states[-1].sweep >= 1
-        assert len(calls) % 6 != 0 or len(calls) > 6 * states[-1].sweep
+        assert clock[0] == 15
         np.testing.assert_array_equal(states[-1].Z, states[-2].Z)
+
+    def test_a_slow_viewer_does_not_use_up_the_time(self, problem, monkeypatch):
+        clock = [0.0]
+
+        def slow(X, Y):
+            clock[0] += 1.0
+            return Gaussian(2.0).gram(Y, X)
+
+        monkeypatch.setattr("time.monotonic", lambda: clock[0])
+        seen = []
+        for state in sweeps(problem, kernel=Custom(slow), solver=Ridge(), stopping=[TimeLimit(12)], rng=0):
+            seen.append(state.sweep)
+            clock[0] += 1000.0
+        assert seen == [0, 1, 2]
 
     def test_interrupting_leaves_the_last_full_sweep(self, problem):
         calls = []
@@ -295,6 +347,39 @@ class TestLoop:
             assert fills.min() >= bounds[0, j]
             assert fills.max() <= bounds[1, j]
         assert (filled[M[:, 0], 0] == 0.5).any()  # the bound was at work
+
+    def test_bounds_hold_inside_every_sweep_and_at_the_start(self, curved):
+        X, M = curved
+        low, high = X.mean(axis=0) - 0.1 * X.std(axis=0), X.mean(axis=0) + 0.1 * X.std(axis=0)
+        problem = Problem.of(np.where(M, np.nan, X), bounds=[low, high])
+        lowest, highest = (np.broadcast_to(side, M.shape)[M] for side in problem.standard_bounds)
+        for state in run(problem):
+            assert (state.Z[M] >= lowest).all()
+            assert (state.Z[M] <= highest).all()
+
+    @pytest.mark.parametrize("kernel", [Polynomial(3, 0.0), Polynomial(2, 0.0), Polynomial(3, 1.0)], ids=repr)
+    def test_a_fill_that_runs_away_is_stopped_and_said_so(self, kernel):
+        statuses = set()
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            X = np.sin(rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)))
+            X[rng.random(X.shape) < 0.4] = np.nan
+            state = run(Problem.of(X), kernel=kernel, solver=Ridge(0.1), stopping=[SweepLimit(30)])[-1]
+            assert np.abs(state.Z).max() < 1e4
+            statuses.add(state.status)
+        assert Status.DIVERGED in statuses
+
+    def test_a_start_is_checked(self, problem):
+        with pytest.raises(InvalidInput, match="start must give 120 × 6 finite values"):
+            run(problem, start=lambda problem, rng: np.full(problem.shape, np.nan))
+        with pytest.raises(InvalidInput, match="start must give"):
+            run(problem, start=lambda problem, rng: np.zeros(3))
+
+    def test_the_negative_part_of_a_kernel_is_in_the_trace(self, rng):
+        X = rng.standard_normal((100, 3))
+        X[rng.random(X.shape) < 0.2] = np.nan
+        record = run(Problem.of(X), kernel=SelfTuning(), solver=Spectral())[-1].trace[-1]
+        assert 0 < record.negative_energy < 0.2
 
     def test_incompatible_kernels_are_refused_before_any_work(self, problem):
         with pytest.raises(IncompatibleKernel, match="SelfTuning"):

@@ -37,11 +37,19 @@ def impute(
     missing_values: Annotated[
         str,
         typer.Option(
-            help="Cells that stand for a missing value, with commas between; empty cells always do."
+            help="Cells that stand for a missing value, with commas between; replaces the default list. "
+            "Empty cells always do."
         ),
     ] = ",".join(files.MISSING[1:]),
     skip: Annotated[
         list[str] | None, typer.Option(help="Column to hand through untouched; may be repeated.")
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Does the first line hold names? Default: unless all of it is numbers.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
 ) -> None:
@@ -52,7 +60,7 @@ def impute(
     files.check_output(output)
     if output.exists() and not force:
         raise InvalidInput(f"{output} exists already; use --force to replace it.")
-    table = files.read(source, missing={"", *missing_values.split(",")}, skip=skip or ())
+    table = files.read(source, missing=("", *missing_values.split(",")), skip=skip or (), header=header)
     imputer = IGHImputer(
         kernel,
         solver=solver,
@@ -68,7 +76,7 @@ def impute(
     filled[:, ~empty] = fit_watched(imputer, table.X[:, ~empty])
     files.write(table.filled(filled), output)
     holes = int(missing[:, ~empty].sum())
-    summary = f"{output}: filled {holes:,} of {table.X.size:,} values in {imputer.n_sweeps_} sweeps."
+    summary = f"{output}: filled {holes:,} of {table.X.size:,} values, sweeps: {imputer.n_sweeps_}."
     console.print(summary, markup=False)
     console.print(f"{imputer.status_.value.capitalize()}.")
     if empty.any():
@@ -89,6 +97,6 @@ def main() -> None:
     """Run the command line; exit codes: 0 done, 1 cannot be done as asked, 2 wrong usage, 130 interrupted."""
     try:
         app()
-    except ManifillError as error:
+    except (ManifillError, OSError) as error:
         console.print(f"manifill: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)

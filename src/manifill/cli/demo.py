@@ -1,8 +1,9 @@
-"""The main job on data that everybody has: handwritten digits with most of their pixels gone."""
+"""The main job on data that everybody has: handwritten digits with half of their pixels gone."""
 
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from manifill.amputation import mcar
 from manifill.arrays import Array, Mask
 from manifill.cli.watch import console, fit_watched
-from manifill.errors import MissingDependency
+from manifill.errors import InvalidInput, MissingDependency
 from manifill.estimators import IGHImputer
 from manifill.metrics import rmse
 
@@ -24,6 +25,8 @@ SEED = 0
 
 def run(picture: Path | None) -> None:
     """Damage 600 digits, fill them, score the fill against two common tools, and draw the result."""
+    if picture is not None:
+        _check_picture(picture)
     digits = load_digits().data[:600] / 16
     X = digits[:, digits.max(axis=0) > 0]
     M = mcar(X.shape, RATE, SEED)
@@ -52,13 +55,18 @@ def run(picture: Path | None) -> None:
         console.print(f"Before and after: {picture}", markup=False)
 
 
-def _draw(stages: Array, M: Mask, picture: Path) -> None:
-    try:
-        import matplotlib
-    except ImportError as error:
+def _check_picture(picture: Path) -> None:
+    """Refuse, before any work is done, a picture that cannot be drawn."""
+    if picture.suffix.lower() not in (".png", ".svg", ".pdf", ".jpg") or not picture.parent.is_dir():
+        raise InvalidInput(f"{picture} must end in .png, .svg, .pdf or .jpg and lie in a folder that exists.")
+    if find_spec("matplotlib") is None:
         raise MissingDependency(
             "Drawing the demo needs matplotlib: pip install 'manifill[plots]', or use --no-picture."
-        ) from error
+        )
+
+
+def _draw(stages: Array, M: Mask, picture: Path) -> None:
+    import matplotlib
     from matplotlib.figure import Figure
 
     shown = 14

@@ -30,6 +30,7 @@ def fit_watched(imputer: IGHImputer, X: Any) -> Table:
         TimeElapsedColumn(),
         console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
     try:
         with bar:

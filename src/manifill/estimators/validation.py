@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
 from manifill.arrays import Array, Mask, Table
@@ -26,6 +27,15 @@ def column_labels(estimator: Any, X: Any = None) -> list[Any]:
 def _frame_names(X: Any) -> list[Any] | None:
     names = getattr(X, "column_names", getattr(X, "columns", None))  # arrow; pandas, polars
     return None if names is None else list(names)
+
+
+def _cells(X: Any) -> npt.NDArray[np.object_]:
+    """The values as they are; a frame column by column, since as a whole it makes whole numbers floats."""
+    names = _frame_names(X)
+    if names is None:
+        return np.asarray(X, dtype=object)
+    columns = [X.iloc[:, j] if hasattr(X, "iloc") else X[name] for j, name in enumerate(names)]
+    return np.array([np.asarray(column, dtype=object) for column in columns], dtype=object).T
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
@@ -78,7 +88,7 @@ def _refuse_large_integers(X: Any, table: Table) -> None:
     """Integers that a float cannot hold would come back changed."""
     if np.abs(table, where=~np.isnan(table), out=np.zeros_like(table)).max(initial=0.0) < 2.0**24:
         return
-    cells = np.asarray(X, dtype=object)
+    cells = _cells(X)
     for row, column in zip(*np.nonzero(np.abs(table) >= 2.0**24), strict=True):
         value = cells[row, column]
         if isinstance(value, numbers.Integral) and int(value) != int(table[row, column]):
@@ -93,7 +103,7 @@ def _refuse_large_integers(X: Any, table: Table) -> None:
 def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
     """Raise an error that names the first cell which is not a finite number, if that is what is wrong."""
     try:
-        cells = np.asarray(X, dtype=object)
+        cells = _cells(X)
     except ValueError:
         return
     if cells.ndim != 2:
