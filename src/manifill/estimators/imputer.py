@@ -65,13 +65,14 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     order : {"random", "fixed", "missingness"}, default="random"
         In which order each sweep visits the columns.
     max_sweeps : int, default=6
-        Most sweeps. More do not help: on noisy tables they make the fill agree with itself rather than with
-        the data (docs/measurements.md).
+        Most sweeps. On noisy tables more make the fill agree with itself rather than with the data; on clean
+        data with many holes more can help (docs/measurements.md).
     tol : float, default=0.01
-        The fill has settled when a sweep changes it by less than this, in standard deviations of the
+        The fill has settled when a sweep changes it by no more than this, in standard deviations of the
         columns (root mean square over all missing entries).
     time_limit : float or None, default=None
-        Most seconds. The fill is then that of the last full sweep.
+        Most seconds of sweeping. The fill is then that of the last full sweep, or the column means where
+        not one was finished.
     bounds : None, "observed", pair, mapping or list, default="observed"
         Lowest and highest value of fills, per column: `{"age": (0, 120)}`; the columns not named keep to
         the range observed. A pair holds for all columns, None sets no bounds.
@@ -91,7 +92,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     ----------
     n_sweeps_ : sweeps done.
     status_ : how the run ended; `str(status_)` explains it.
-    trace_ : a `SweepRecord` for the start and for every sweep: change, seconds, bandwidth, rank, ridge.
+    trace_ : a `SweepRecord` for the start and for every sweep: change, seconds, bandwidth, rank, ridge;
+        `pandas.DataFrame(imputer.trace_)` is a table of them.
     kernel_, solver_, schedule_ : the objects used.
     completed_ : the training table as the last full sweep completed it; what `fit_transform` returns.
     indicator_ : the `MissingIndicator`, or None.
@@ -99,8 +101,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    `fit_transform` returns the fill of the training rows. `transform` fills *new* rows from the fitted
-    ones, each on its own: what else is in the batch does not matter.
+    `fit_transform` returns the fill of the training rows, found together. `transform` fills *new* rows from
+    the fitted ones, each on its own: what else is in the batch does not matter. So `fit(X).transform(X)`,
+    which treats the same rows as new ones, is close to `fit_transform(X)` and not the same.
 
     If `fit` is interrupted (Ctrl-C) after a full sweep, the estimator is left fitted with that sweep, and
     `completed_` is its fill.

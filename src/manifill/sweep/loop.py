@@ -3,12 +3,10 @@
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from manifill.arrays import Array, frozen
 from manifill.errors import IncompatibleKernel, InvalidInput
@@ -19,7 +17,7 @@ from manifill.solvers import Solver
 from manifill.sweep.order import Order, RandomOrder, Schedule
 from manifill.sweep.problem import FAR_OUT, Problem
 from manifill.sweep.start import NormalStart, Start
-from manifill.sweep.step import sweep_once
+from manifill.sweep.step import few_blas_threads, sweep_once
 from manifill.sweep.stopping import RelativeChange, StoppingRule, SweepLimit, TimeLimit
 from manifill.sweep.trace import State, Status, SweepRecord
 
@@ -95,7 +93,7 @@ def sweeps(
         began = time.monotonic()
         deadline = began + seconds - sum(record.seconds for record in state.trace)
         visit = order(to_visit, problem, order_rng)
-        with _blas_threads(len(Z)):
+        with few_blas_threads(len(Z)):
             outcome = sweep_once(problem, state.Z, visit, kernel, solver, deadline)
         if outcome is None:
             state = replace(state, status=Status.TIME_LIMIT)
@@ -125,15 +123,6 @@ def _first(start: Start, problem: Problem, rng: np.random.Generator) -> Array:
             f"got shape {Z.shape}, {np.isfinite(Z).sum()} of the values finite."
         )
     return frozen(np.where(problem.M, np.clip(Z, *problem.standard_bounds), problem.Z))
-
-
-def _blas_threads(n: int) -> AbstractContextManager[object]:
-    """One BLAS thread for the many small factorisations of a sweep.
-
-    Measured on two idle cores, seconds with two threads and with one: 500 rows .36 and .27, 1,000 rows 1.47
-    and .88, 2,000 rows 2.67 and 2.36. On a busy machine two are up to ten times slower.
-    """
-    return threadpool_limits(limits=1, user_api="blas") if n <= 2000 else nullcontext()
 
 
 def _change(problem: Problem, before: Array, after: Array) -> float:

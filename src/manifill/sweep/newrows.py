@@ -9,7 +9,7 @@ from manifill.arrays import Array, Mask, Table
 from manifill.kernels import Kernel
 from manifill.solvers import Solver
 from manifill.sweep.ledger import Ledger
-from manifill.sweep.step import coefficients
+from manifill.sweep.step import coefficients, few_blas_threads
 from manifill.sweep.trace import Findings, State
 
 # Pairs of new and known rows held at a time, 8 bytes each and a few arrays of them.
@@ -81,10 +81,11 @@ class Model:
         varying = problem.scaling.spread > 0
         ledger = Ledger(self.kernel.statistics, self.state.Z)
         fits = []
-        for block in self.state.blocks:
-            pairs = ledger.take_out(block)
-            kernel = self.kernel.tuned(pairs)
-            C = coefficients(kernel(pairs), block, varying, problem, self.kernel, self.solver, Findings())
-            ledger.put_back(block, self.state.Z[:, block])
-            fits.append((kernel, C))
+        with few_blas_threads(len(self.state.Z)):
+            for block in self.state.blocks:
+                pairs = ledger.take_out(block)
+                kernel = self.kernel.tuned(pairs)
+                C = coefficients(kernel(pairs), block, varying, problem, self.kernel, self.solver, Findings())
+                ledger.put_back(block, self.state.Z[:, block])
+                fits.append((kernel, C))
         return tuple(fits)
