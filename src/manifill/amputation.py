@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from manifill.arrays import Array, Mask
 from manifill.checks import require_number
@@ -38,7 +37,9 @@ def _probability(driver: Array, rate: float, strength: float) -> Array:
     require_number("strength", strength)
     if not 1e-12 < rate < 1 - 1e-12 or len(driver) < 2:
         return np.full(len(driver), float(rate))
-    position = (rankdata(driver) - 0.5) / len(driver) - 0.5
+    _, place, count = np.unique(driver, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]  # equal values share their mean rank
+    position = (rank - 0.5) / len(driver) - 0.5
     logit = strength * position
     bound = abs(strength) + 50.0
     shift = brentq(lambda a: expit(a + logit).mean() - rate, -bound, bound)

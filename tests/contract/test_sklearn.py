@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manifill import GeometricHarmonics, IGHImputer
@@ -34,4 +35,6 @@ def test_array_api_checks_are_run_too():
         text=True,
         cwd=Path(__file__).parents[2],
     )
+    if result.returncode == 5:
+        pytest.skip("this scikit-learn has no such check")
     assert re.search(r"^6 passed, \d+ deselected", result.stdout, flags=re.M), result.stdout

@@ -9,7 +9,6 @@ import typer
 
 import manifill
 from manifill import files
-from manifill.cli import demo as digits
 from manifill.cli.watch import console, fit_watched
 from manifill.errors import InvalidInput, ManifillError
 from manifill.estimators import IGHImputer
@@ -90,6 +89,8 @@ def demo(
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Numbers only.")] = False,
 ) -> None:
     """Remove half the pixels of handwritten digits, fill them, and show how well that went."""
+    from manifill.cli import demo as digits  # its data and peers take a while to import
+
     digits.run(None if no_picture else picture)
 
 
