@@ -4,6 +4,7 @@ import csv
 import math
 import os
 import tempfile
+import tokenize
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -149,11 +150,16 @@ def _umask() -> int:
 def _read_array(path: Path) -> ArrayTable:
     try:
         X = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, SyntaxError, tokenize.TokenError) as error:
         raise InvalidInput(f"{path} must be an array of numbers saved by numpy.save ({error}).") from error
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiu":
         raise InvalidInput(f"{path} must hold a table of numbers with two dimensions.")
-    return ArrayTable(X if X.dtype.kind == "f" else X.astype(np.float64))
+    if X.dtype in (np.float32, np.float64):
+        return ArrayTable(X)
+    exact = X.astype(np.float64)
+    if not np.array_equal(exact.astype(X.dtype), X, equal_nan=X.dtype.kind == "f"):
+        raise InvalidInput(f"{path} holds numbers of type {X.dtype} which float64 cannot hold exactly.")
+    return ArrayTable(exact)
 
 
 def _read_text(

@@ -36,6 +36,15 @@ def factorise(K: Array, kernel: Kernel, solver: Solver) -> Factor:
         ) from error
 
 
+def _affinities(kernel: Kernel, pairs: Pairs, *, own: bool = False) -> Array:
+    """Affinities of all pairs, or of each left row with itself, refused where they overflow."""
+    with np.errstate(over="ignore"):
+        K = kernel.diagonal(pairs) if own else kernel(pairs)
+    if not np.isfinite(K).all():
+        raise InvalidInput(f"X must be in units in which {kernel!r} is finite; rescale it.")
+    return K
+
+
 @dataclass(frozen=True, eq=False)
 class Extension:
     """Functions known on some rows, extended to every row one may ask for.
@@ -66,7 +75,7 @@ class Extension:
         require_compatible(kernel, solver)
         pairs = Pairs.of(X, statistics=kernel.statistics)
         tuned = kernel.tuned(pairs)
-        factor = factorise(tuned(pairs), kernel, solver)
+        factor = factorise(_affinities(tuned, pairs), kernel, solver)
         mean = F.mean(axis=0) if center else np.zeros(F.shape[1])
         return cls(X, tuned, factor, F - mean, factor.coefficients(F - mean), mean)
 
@@ -75,13 +84,14 @@ class Extension:
 
     def __call__(self, X: Array) -> Array:
         """f̂ at the rows of `X`, shape (n, m)."""
-        extended: Array = self.kernel(self._pairs(X)) @ self.coefficients + self.center
+        extended: Array = _affinities(self.kernel, self._pairs(X)) @ self.coefficients + self.center
         return extended
 
     def std(self, X: Array) -> Array:
         """The standard deviation of a value observed at each row of `X`, shape (n, m)."""
         pairs = self._pairs(X)
-        variance = self.factor.variance(self.kernel(pairs), self.kernel.diagonal(pairs), self.values)
+        prior = _affinities(self.kernel, pairs, own=True)
+        variance = self.factor.variance(_affinities(self.kernel, pairs), prior, self.values)
         deviation: Array = np.sqrt(np.maximum(variance, 0.0))
         return deviation
 
@@ -92,6 +102,6 @@ class Extension:
                 "The harmonics are eigenvectors, which only the spectral solver computes; "
                 "use solver='spectral'."
             )
-        K = self.kernel(self._pairs(X))
+        K = _affinities(self.kernel, self._pairs(X))
         harmonics: Array = K @ self.factor.eigenvectors / self.factor.eigenvalues
         return harmonics

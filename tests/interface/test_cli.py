@@ -185,6 +185,10 @@ def test_wrong_encoding_and_wrong_array(folder):
     result = manifill("impute", "objects.npy", "-o", "out.csv", folder=folder)
     assert result.returncode == 1
     assert "array of numbers" in result.stderr
+    np.save(folder / "whole.npy", np.array([[2**60 + 1, 1], [3, 4]]))
+    assert "float64 cannot hold" in manifill("impute", "whole.npy", "-o", "out.npy", folder=folder).stderr
+    (folder / "broken.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{garbage" + b" " * 200)
+    assert "array of numbers" in manifill("impute", "broken.npy", "-o", "out.npy", folder=folder).stderr
     (folder / "empty.npy").touch()
     assert "array of numbers" in manifill("impute", "empty.npy", "-o", "out.csv", folder=folder).stderr
 

@@ -180,6 +180,14 @@ def test_bad_rows_are_named(X, y, message):
         GeometricHarmonics().fit(X, y)
 
 
+def test_a_kernel_that_overflows_says_so(rng):
+    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    with pytest.raises(InvalidInput, match="units in which Polynomial"):
+        GeometricHarmonics("polynomial").fit(1e90 * X, y)
+    with pytest.raises(InvalidInput, match="units in which Polynomial"):
+        GeometricHarmonics("polynomial").fit(X, y).predict(1e95 * X, return_std=True)
+
+
 def test_bad_parameters_are_named(circle):
     t, X = circle
     for options, message in (

@@ -444,6 +444,48 @@ class TestTables:
             manifill.impute(frame)
         assert manifill.impute(frame.assign(id=[2**53, 2**53 + 2, 5]))["id"].iloc[1] == 2**53 + 2
 
+    @pytest.mark.parametrize(
+        "table",
+        [
+            pd.DataFrame({"x0": pd.array([2**60 + 1, 2, None], dtype="Int64"), "b": [1.0, 2.0, 3.0]}),
+            pl.DataFrame({"x0": [2**60 + 1, None, 3], "b": [1, 2, 3]}),
+            np.ma.masked_array([[2**60 + 1, 1], [2, 3], [3, 4]], mask=[[0, 0], [0, 1], [0, 0]]),
+            [[2**60 + 1, 1], [2, 3], [None, 4]],
+        ],
+        ids=["pandas", "polars", "masked", "list"],
+    )
+    def test_whole_numbers_with_gaps_that_a_float_cannot_hold(self, table):
+        with pytest.raises(InvalidInput, match="column 'x0' is 1152921504606846977 in row 0"):
+            IGHImputer().fit(table)
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            [[10**400, 1], [2, 3], [None, 4]],
+            [[np.datetime64("2020-01-01"), 1.0], [np.datetime64("2020-01-02"), None]],
+            [[np.timedelta64(3, "D"), 1.0], [np.timedelta64("NaT"), None]],
+        ],
+    )
+    def test_lists_of_what_is_not_a_number(self, table):
+        with pytest.raises(InvalidInput, match="must be numbers; column x0 is"):
+            IGHImputer().fit(table)
+
+    def test_masked_arrays_of_other_types(self, damaged):
+        single = np.ma.masked_invalid(damaged.astype(np.float32))
+        assert manifill.impute(single).dtype == np.float32
+        with pytest.raises(InvalidInput, match="dates"):
+            manifill.impute(np.ma.masked_array(np.array([["2020"], ["2021"]], "M8[Y]"), mask=[[0], [1]]))
+
+    def test_bounds_far_from_the_data_are_kept_and_no_divergence(self, rng):
+        X = rng.normal(size=(20, 3))
+        X[0, 0] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            imputer = IGHImputer(bounds=(1e5, 2e5), random_state=0).fit(X)
+        assert imputer.completed_[0, 0] == 1e5
+        assert imputer.transform(X)[0, 0] == 1e5
+        assert imputer.status_ is not Status.DIVERGED
+
     def test_columns_named_by_whole_numbers(self, damaged):
         frame = pd.DataFrame(damaged, columns=range(1, 7))
         filled = manifill.impute(frame, bounds={1: (7, 8)}, random_state=0)

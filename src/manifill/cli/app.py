@@ -1,6 +1,7 @@
 """`manifill`: fill tables from the command line."""
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -96,6 +97,7 @@ def demo(
 
 def main() -> None:
     """Run the command line; exit codes: 0 done, 1 cannot be done as asked, 2 wrong usage, 130 interrupted."""
+    warnings.showwarning = lambda message, *_: console.print(f"manifill: {message}", markup=False)
     try:
         app()
     except (ManifillError, OSError) as error:

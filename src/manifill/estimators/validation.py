@@ -3,6 +3,7 @@
 import datetime
 import math
 import numbers
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,25 +30,36 @@ def _frame_names(X: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
+def _column(X: Any, index: int) -> npt.NDArray[Any]:
+    """One column as it is; on the way to an array a frame makes whole numbers with gaps floats."""
+    names = _frame_names(X)
+    if names is None:
+        return np.asarray(X)[:, index]
+    column = X.iloc[:, index] if hasattr(X, "iloc") else X[names[index]]
+    if str(getattr(column, "dtype", getattr(column, "type", ""))).lower().startswith(("float", "double")):
+        return np.asarray(column, dtype=np.float64)
+    values = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
+    return np.array([*values, None], dtype=object)[:-1]  # one object per cell, whatever they are
+
+
 def _cells(X: Any) -> npt.NDArray[np.object_]:
-    """The values as they are; a frame column by column, since as a whole it makes whole numbers floats."""
+    """All values as they are."""
     names = _frame_names(X)
     if names is None:
         return np.asarray(X, dtype=object)
-    columns = [X.iloc[:, j] if hasattr(X, "iloc") else X[name] for j, name in enumerate(names)]
-    return np.array([np.asarray(column, dtype=object) for column in columns], dtype=object).T
+    return np.array([_column(X, j).astype(object) for j in range(len(names))], dtype=object).T
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """A float table (float32 stays float32), NaN where missing."""
-    if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(np.float64), np.nan)
     _refuse_dates(X)
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "fiu":
+        X = np.ma.filled(X if X.dtype.kind == "f" else X.astype(object), np.nan)
     try:
         table: Table = validate_data(
             estimator, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         _name_the_cell(X, error, "Encode text and dates as numbers, or leave the column out.")
         raise
     infinite = np.isinf(table)
@@ -73,6 +85,9 @@ def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
 
 def _refuse_dates(X: Any) -> None:
     """Dates convert to numbers, and missing dates to a number too; neither is what anybody wants."""
+    if isinstance(X, list | tuple) or getattr(getattr(X, "dtype", None), "kind", "") == "O":
+        _name_the_cell(X, TypeError("dates"), "Turn dates into numbers, or leave the column out.")
+        return
     types = getattr(X, "dtypes", None)
     if types is None or _frame_names(X) is None:
         types = [getattr(X, "dtype", None)]
@@ -85,19 +100,19 @@ def _refuse_dates(X: Any) -> None:
 
 
 def _refuse_large_integers(X: Any, table: Table) -> None:
-    """Integers that a float cannot hold would come back changed."""
-    if np.abs(table, where=~np.isnan(table), out=np.zeros_like(table)).max(initial=0.0) < 2.0**24:
-        return
-    cells = _cells(X)
-    for row, column in zip(*np.nonzero(np.abs(table) >= 2.0**24), strict=True):
-        value = cells[row, column]
-        if isinstance(value, numbers.Integral) and int(value) != int(table[row, column]):
-            names = _frame_names(X)
-            raise InvalidInput(
-                f"Whole numbers must fit into {table.dtype}; column "
-                f"{f'x{column}' if names is None else names[column]!r} is {value} in row {row}. If it is an "
-                "identifier leave the column out."
-            )
+    """Whole numbers that a float cannot hold would come back changed."""
+    large = np.abs(np.where(np.isnan(table), 0.0, table)) >= 2.0**24
+    for index in map(int, np.flatnonzero(large.any(axis=0))):
+        values = _column(X, index)
+        if values.dtype.kind == "f":
+            continue
+        for row in np.flatnonzero(large[:, index]):
+            if isinstance(values[row], numbers.Integral) and int(values[row]) != int(table[row, index]):
+                name = (_frame_names(X) or [f"x{i}" for i in range(table.shape[1])])[index]
+                raise InvalidInput(
+                    f"Whole numbers must fit into {table.dtype}; column {name!r} is {values[row]} in row "
+                    f"{row}. If it is an identifier leave the column out."
+                )
 
 
 def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
@@ -109,7 +124,7 @@ def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
     if cells.ndim != 2:
         return
     names = _frame_names(X)
-    if "NaN" in str(error) or "infinity" in str(error):
+    if "contains NaN" in str(error) or "contains infinity" in str(error):
         problem, is_wrong = str(error).splitlines()[0].rstrip("."), _is_not_finite
     else:
         problem, is_wrong = "All values must be numbers", _is_text
@@ -121,7 +136,9 @@ def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
 
 
 def _is_text(value: Any) -> bool:
-    """Text that is no number, a date, or pandas' NA outside a column of its own type."""
+    """Text that is no number, a whole number beyond all floats, a date, or pandas' NA among objects."""
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return True
     if isinstance(value, str | bytes):
         try:
             float(value)
@@ -146,10 +163,10 @@ def _position(label: Any, labels: Sequence[Any], parameter: str) -> int:
     numbered = all(isinstance(name, str) for name in labels)  # a frame's own whole numbers are names
     if whole and numbered and 0 <= label < len(labels):
         return int(label)
+    way = f"a number from 0 to {len(labels) - 1} or one of the names" if numbered else "one of the names"
     raise InvalidInput(
-        f"{parameter} names the column {label!r}, which is not there. Use a number from 0 to "
-        f"{len(labels) - 1} or one of the names: {', '.join(map(str, labels[:10]))}"
-        f"{', …' if len(labels) > 10 else ''}."
+        f"{parameter} names the column {label!r}, which is not there. Use {way}: "
+        f"{', '.join(map(str, labels[:10]))}{', …' if len(labels) > 10 else ''}."
     )
 
 

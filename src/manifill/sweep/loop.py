@@ -15,7 +15,7 @@ from manifill.kernels import Kernel, Precomputed
 from manifill.metrics import paper_error
 from manifill.solvers import Solver
 from manifill.sweep.order import Order, RandomOrder, Schedule
-from manifill.sweep.problem import FAR_OUT, Problem
+from manifill.sweep.problem import Problem
 from manifill.sweep.start import NormalStart, Start
 from manifill.sweep.step import few_blas_threads, sweep_once
 from manifill.sweep.stopping import RelativeChange, StoppingRule, SweepLimit, TimeLimit
@@ -99,7 +99,7 @@ def sweeps(
             state = replace(state, status=Status.TIME_LIMIT)
             continue
         Z, findings = frozen(outcome[0]), outcome[1]
-        if np.abs(Z).max() >= FAR_OUT:
+        if problem.ran_away(Z):
             state = replace(state, status=Status.DIVERGED)
             continue
         record = findings.record(

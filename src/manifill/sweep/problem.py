@@ -167,8 +167,18 @@ class Problem:
 
     @cached_property
     def standard_bounds(self) -> Array:
-        """`bounds` in standard units, and never farther out than `FAR_OUT`."""
-        return frozen(np.clip(self.scaling.standardise(self.bounds), -FAR_OUT, FAR_OUT))
+        """`bounds` in standard units; farther out than `FAR_OUT` only where the user's leave no choice."""
+        low, high = self.scaling.standardise(self.bounds)
+        return frozen(
+            np.array(
+                [np.minimum(np.maximum(low, -FAR_OUT), high), np.maximum(np.minimum(high, FAR_OUT), low)]
+            )
+        )
+
+    def ran_away(self, Z: Array) -> bool:
+        """Has a fill gone as far out as it may, where it need not?"""
+        low, high = self.standard_bounds
+        return bool(((np.abs(Z) >= FAR_OUT) & (low < FAR_OUT) & (high > -FAR_OUT)).any())
 
     @cached_property
     def patterns(self) -> tuple[bytes, ...]:
