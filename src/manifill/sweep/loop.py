@@ -14,7 +14,7 @@ from manifill.harmonics import require_compatible
 from manifill.kernels import Kernel, Precomputed
 from manifill.metrics import paper_error
 from manifill.solvers import Solver
-from manifill.sweep.order import Order, RandomOrder, Schedule
+from manifill.sweep.order import Block, Order, RandomOrder, Schedule
 from manifill.sweep.problem import Problem
 from manifill.sweep.start import NormalStart, Start
 from manifill.sweep.step import few_blas_threads, sweep_once
@@ -74,44 +74,50 @@ def sweeps(
     start_rng, schedule_rng, order_rng = np.random.default_rng(rng).spawn(3)
     order = order or RandomOrder()
     rules = (RelativeChange(), SweepLimit()) if stopping is None else tuple(stopping)
-    seconds = min((rule.seconds for rule in rules if isinstance(rule, TimeLimit)), default=math.inf)
-
     Z = _first(start or NormalStart(), problem, start_rng)
     blocks = (schedule or Schedule()).blocks(problem.groups, schedule_rng)
-    trace: tuple[SweepRecord, ...] = (SweepRecord(sweep=0, error=_error(truth, problem, Z)),)
-    if problem.nothing_missing:
-        only_empty_rows = not problem.rows.all()
-        status = Status.ONLY_EMPTY_ROWS if only_empty_rows else Status.NOTHING_MISSING
-        yield State(problem, Z, blocks, trace, status)
-        return
     to_visit = tuple(block for block in blocks if problem.incomplete[block].any())
-    state = State(problem, Z, blocks, trace)
-    while True:
+    status = Status.RUNNING
+    if problem.nothing_missing:
+        status = Status.NOTHING_MISSING if problem.rows.all() else Status.ONLY_EMPTY_ROWS
+    first = SweepRecord(sweep=0, error=_error(truth, problem, Z))
+    state = State(problem, Z, blocks, (first,), status)
+    while state.status is Status.RUNNING:
         yield state
-        if state.status is not Status.RUNNING:
-            return
-        began = time.monotonic()
-        deadline = began + seconds - sum(record.seconds for record in state.trace)
         visit = order(to_visit, problem, order_rng)
-        with few_blas_threads(len(Z)):
-            outcome = sweep_once(problem, state.Z, visit, kernel, solver, deadline)
-        if outcome is None:
-            state = replace(state, status=Status.TIME_LIMIT)
-            continue
-        Z, findings = frozen(outcome[0]), outcome[1]
-        if problem.ran_away(Z):
-            state = replace(state, status=Status.DIVERGED)
-            continue
-        record = findings.record(
-            sweep=state.sweep + 1,
-            change=_change(problem, state.Z, Z),
-            seconds=time.monotonic() - began,
-            error=_error(truth, problem, Z),
-        )
-        trace = (*state.trace, record)
-        verdicts = (rule(trace) for rule in rules)
-        status = next((verdict for verdict in verdicts if verdict), Status.RUNNING)
-        state = State(problem, Z, blocks, trace, status)
+        state = _next(state, visit, kernel, solver, rules, truth)
+    yield state
+
+
+def _next(
+    state: State,
+    visit: tuple[Block, ...],
+    kernel: Kernel,
+    solver: Solver,
+    rules: Sequence[StoppingRule],
+    truth: npt.ArrayLike | None,
+) -> State:
+    """The state after one more sweep, or the same state with the reason why there is none."""
+    problem, began = state.problem, time.monotonic()
+    seconds = min((rule.seconds for rule in rules if isinstance(rule, TimeLimit)), default=math.inf)
+    deadline = began + seconds - sum(record.seconds for record in state.trace)
+    with few_blas_threads(len(state.Z)):
+        outcome = sweep_once(problem, state.Z, visit, kernel, solver, deadline)
+    if outcome is None:
+        return replace(state, status=Status.TIME_LIMIT)
+    Z, findings = frozen(outcome[0]), outcome[1]
+    if problem.ran_away(Z):
+        return replace(state, status=Status.DIVERGED)
+    record = findings.record(
+        sweep=state.sweep + 1,
+        change=_change(problem, state.Z, Z),
+        seconds=time.monotonic() - began,
+        error=_error(truth, problem, Z),
+    )
+    trace = (*state.trace, record)
+    verdicts = (rule(trace) for rule in rules)
+    status = next((verdict for verdict in verdicts if verdict), Status.RUNNING)
+    return State(problem, Z, state.blocks, trace, status)
 
 
 def _first(start: Start, problem: Problem, rng: np.random.Generator) -> Array:
