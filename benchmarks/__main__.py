@@ -1,16 +1,27 @@
-"""Run benchmarks: all of them, or those named.
+"""Run benchmarks, all of them or those named; print their tables and write them to files.
 
-python -m benchmarks [NAME …] [--smoke]
+python -m benchmarks [NAME …] [--smoke] [--results DIR]
 """
 
 import argparse
-import os
-import platform
-from importlib.metadata import version
+from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import defaults, peers, schedule, sweep_count, swiss_roll
+from benchmarks import (
+    cold,
+    defaults,
+    device,
+    growth,
+    long,
+    peers,
+    profile,
+    results,
+    schedule,
+    speed,
+    sweep_count,
+    swiss_roll,
+)
 
 BENCHMARKS = {
     "swiss_roll": swiss_roll.run,
@@ -18,27 +29,44 @@ BENCHMARKS = {
     "defaults": defaults.run,
     "sweep_count": sweep_count.run,
     "schedule": schedule.run,
+    "speed": speed.run,
+    "growth": growth.run,
+    "long": long.run,
+    "device": device.run,
+    "profile": profile.run,
+    "cold": cold.run,
 }
 
 
 def main() -> None:
-    """Print the machine, then each benchmark's table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"from {', '.join(BENCHMARKS)}")
+    """Print the machine, then each benchmark's table, written down as soon as it is there."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure manifill and its peers. All benchmarks together take about an hour.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"from {', '.join(BENCHMARKS)}; default all")
     parser.add_argument("--smoke", action="store_true", help="small and quick, to see that it runs")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help="where to write; default benchmarks/results, with --smoke its folder smoke",
+    )
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(BENCHMARKS)
     if unknown:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    folder = arguments.results or (results.FOLDER / "smoke" if arguments.smoke else results.FOLDER)
     console = Console()
     if not console.is_terminal:
         console = Console(width=150)
-    libraries = ", ".join(
-        f"{name} {version(name)}" for name in ("manifill", "numpy", "scipy", "scikit-learn")
-    )
-    console.print(f"Python {platform.python_version()}, {libraries}; {os.cpu_count()} cores")
+    for fact, value in results.circumstances().items():
+        console.print(f"{fact}: {value}", soft_wrap=True)
     for name in arguments.names or BENCHMARKS:
-        console.print(BENCHMARKS[name](smoke=arguments.smoke))
+        result = BENCHMARKS[name](smoke=arguments.smoke)
+        console.print(results.parts(result)[0])
+        results.write(name, result, folder, arguments.smoke)
+    console.print(f"Written to {folder}", soft_wrap=True)
 
 
 if __name__ == "__main__":

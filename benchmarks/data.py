@@ -1,11 +1,14 @@
-"""Tables and image stacks to measure on: scikit-learn's own, and those in MANIFILL_DATA where it is set."""
+"""What is measured on: sets of scikit-learn's, those in MANIFILL_DATA where that is set, and a curve."""
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from sklearn import datasets
+
+from manifill.amputation import mcar
 
 FILES = (
     "airfoil",
@@ -18,6 +21,32 @@ FILES = (
     "noaa_jfk_hourly_normals_1981_2010",
     "umist28x23",
 )
+
+Damaged = tuple[np.ndarray, np.ndarray]
+"""A complete table (n, d), and True where a value is to be removed from it."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A complete table: a file or a set of scikit-learn's, from one of its rows to another.
+
+    It is small and names everything, so that another process can load the same.
+    """
+
+    name: str
+    file: str
+    first: int = 0
+    last: int | None = None
+    unit: float = 1.0
+
+    def load(self) -> np.ndarray | None:
+        """The rows (n, d) in units of `unit`; None where the file is not there."""
+        X = _load(self.file)
+        return None if X is None else X[self.first : self.last] / self.unit
+
+    def damaged(self, rate: float, seed: int = 0) -> Damaged:
+        X = self.load()
+        return X, holes(X.shape, rate, seed)
 
 
 def tables(names: tuple[str, ...] | None = None, most_rows: int = 500) -> Iterator[tuple[str, np.ndarray]]:
@@ -32,8 +61,28 @@ def tables(names: tuple[str, ...] | None = None, most_rows: int = 500) -> Iterat
         yield name.removesuffix("_hourly_normals_1981_2010"), X[rows]
 
 
+def curved(n: int, d: int, rate: float, seed: int = 0) -> Damaged:
+    """sin(u W + b) plus noise of .1: rows near a smooth surface of four dimensions, curved in every column.
+
+    Tables of different length lie on the same surface.
+    """
+    rng = np.random.default_rng(seed)
+    W, b = rng.normal(size=(4, d)), rng.uniform(0, 2 * np.pi, d)
+    X = np.sin(rng.normal(size=(n, 4)) @ W + b)
+    X += 0.1 * rng.normal(size=X.shape)
+    return X, holes(X.shape, rate, seed)
+
+
+def holes(shape: tuple[int, int], rate: float, seed: int) -> np.ndarray:
+    """Missing completely at random, but for one value in each row that would have lost all."""
+    M = mcar(shape, rate, seed)
+    empty = np.flatnonzero(M.all(axis=1))
+    M[empty, np.random.default_rng(seed).integers(shape[1], size=len(empty))] = False
+    return M
+
+
 def _load(name: str) -> np.ndarray | None:
-    if name not in FILES:
+    if hasattr(datasets, f"load_{name}"):
         return getattr(datasets, f"load_{name}")().data
     path = Path(os.environ.get("MANIFILL_DATA", ""), f"{name}.npz")
     if not path.is_file():

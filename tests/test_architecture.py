@@ -12,6 +12,10 @@ FLOORS = [
     "errors",
     "checks",
     "arrays",
+    "threads",
+    "compiled",
+    "devices",
+    "neighbors",
     "kernels",
     "solvers",
     "harmonics",
@@ -32,7 +36,9 @@ OWNERS = {
     "rich": {"cli"},
     "pandas": set(),
     "polars": set(),
-    "torch": set(),
+    "torch": {"devices"},
+    "numba": {"compiled"},
+    "joblib": {"threads"},
     "dask": set(),
 }
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -5,6 +5,8 @@ With K the affinities, A the known rows and K[A, A] ψ_ℓ = λ_ℓ ψ_ℓ, the 
 equations 3 and 4; Coifman and Lafon 2006).
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +14,10 @@ import numpy as np
 from manifill.arrays import Array
 from manifill.errors import IncompatibleKernel, InvalidInput, NotPositiveDefinite
 from manifill.kernels import Kernel, Pairs
-from manifill.solvers import Factor, Solver, SpectralFactor
+from manifill.solvers import AnySolver, Factor, Solver, SpectralFactor
 
 
-def require_compatible(kernel: Kernel, solver: Solver) -> None:
+def require_compatible(kernel: Kernel, solver: AnySolver) -> None:
     """Refuse, by name, a kernel that the solver cannot serve."""
     if solver.needs_psd and kernel.psd is False:
         raise IncompatibleKernel(
@@ -25,10 +27,11 @@ def require_compatible(kernel: Kernel, solver: Solver) -> None:
         )
 
 
-def factorise(K: Array, kernel: Kernel, solver: Solver) -> Factor:
-    """`solver.factor(K)`, with the kernel's name in the answer where that fails."""
+@contextmanager
+def blame_kernel(kernel: Kernel, solver: AnySolver) -> Iterator[None]:
+    """Put the kernel's name into the answer where its affinities cannot be factored."""
     try:
-        return solver.factor(K)
+        yield
     except NotPositiveDefinite as error:
         raise IncompatibleKernel(
             f"The {type(solver).__name__} solver cannot use {kernel!r}, which is not positive "
@@ -75,7 +78,8 @@ class Extension:
         require_compatible(kernel, solver)
         pairs = Pairs.of(X, statistics=kernel.statistics)
         tuned = kernel.tuned(pairs)
-        factor = factorise(_affinities(tuned, pairs), kernel, solver)
+        with blame_kernel(kernel, solver):
+            factor = solver.factor(_affinities(tuned, pairs))
         mean = F.mean(axis=0) if center else np.zeros(F.shape[1])
         return cls(X, tuned, factor, F - mean, factor.coefficients(F - mean), mean)
 

@@ -107,9 +107,9 @@ def test_columns_with_the_same_holes_share_a_factor_and_get_the_fill_of_their_ow
     class Counting:
         needs_psd = True
 
-        def factor(self, K):
+        def factor(self, K, unit=None):
             sizes.append(len(K))
-            return Ridge(0.01).factor(K)
+            return Ridge(0.01).factor(K, unit)
 
     def fill(columns):
         group = [[1, 4, 7]]

@@ -244,9 +244,10 @@ class TestBandwidth:
         D = cdist(X, X)
         exact = np.median(D[np.triu_indices(2000, 1)])
         assert Gaussian(MedianDistance(sample=None)).tuned(pairs).scale == pytest.approx(exact, rel=1e-9)
-        sampled = D[np.linspace(0, 1999, 1000).astype(int)]
+        rows = np.linspace(0, 1999, 1000).astype(int)
+        sampled = D[np.ix_(rows, rows)]
         assert Gaussian().tuned(pairs).scale == pytest.approx(np.median(sampled[sampled > 0]), rel=1e-9)
-        assert Gaussian().tuned(pairs).scale == pytest.approx(exact, rel=0.01)
+        assert Gaussian().tuned(pairs).scale == pytest.approx(exact, rel=0.02)
         few = Pairs.of(X[:1000], statistics=Gaussian.statistics)
         exact = np.median(D[:1000, :1000][np.triu_indices(1000, 1)])
         assert Gaussian().tuned(few).scale == pytest.approx(exact, rel=1e-9)

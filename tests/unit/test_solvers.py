@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from manifill.errors import IncompatibleKernel, InvalidInput, NotPositiveDefinite
-from manifill.harmonics import factorise, require_compatible
+from manifill.harmonics import blame_kernel, require_compatible
 from manifill.kernels import Custom, Gaussian, SelfTuning
 from manifill.solvers import ConditionNumber, Count, Energy, Ridge, Spectral
 
@@ -106,8 +106,9 @@ def test_a_kernel_that_is_not_psd_is_refused_by_name():
 
 def test_a_kernel_of_unknown_nature_is_refused_by_name_when_it_fails():
     kernel = Custom(np.subtract)
-    with pytest.raises(IncompatibleKernel, match=r"Custom\(function=<ufunc 'subtract'>.*spectral"):
-        factorise(np.diag([1.0, -1.0]), kernel, Ridge())
+    named = pytest.raises(IncompatibleKernel, match=r"Custom\(function=<ufunc 'subtract'>.*spectral")
+    with named, blame_kernel(kernel, Ridge()):
+        Ridge().factor(np.diag([1.0, -1.0]))
 
 
 @pytest.mark.parametrize(

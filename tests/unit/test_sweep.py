@@ -364,7 +364,7 @@ class TestLoop:
             rng = np.random.default_rng(seed)
             X = np.sin(rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)))
             X[rng.random(X.shape) < 0.4] = np.nan
-            state = run(Problem.of(X), kernel=kernel, solver=Ridge(0.1), stopping=[SweepLimit(30)])[-1]
+            state = run(Problem.of(X), kernel=kernel, solver=Spectral(), stopping=[SweepLimit(30)])[-1]
             assert np.abs(state.Z).max() < 1e4
             statuses.add(state.status)
         assert Status.DIVERGED in statuses

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Mask, Table
 from manifill.checks import require_flag, require_number
+from manifill.devices import find_device
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
 from manifill.estimators.validation import column_labels, read_bounds, read_groups, read_table
 from manifill.estimators.words import (
@@ -54,9 +55,10 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             kernel or function, default="auto"
         How alike two rows are: a word, an object from `manifill.kernels` or a function of two arrays of
         rows. "auto" is a Laplacian of the median distance plus a linear part.
-    solver : {"auto", "ridge", "spectral"} or solver, default="auto"
-        How a column is extended: a word or an object from `manifill.solvers`. "spectral" is the paper's;
-        "auto" is the faster "ridge" wherever the kernel allows it.
+    solver : {"auto", "ridge", "spectral", "landmarks", "local"} or solver, default="auto"
+        How a column is extended: a word or an object from `manifill.solvers`. "spectral" is the paper's,
+        "ridge" the faster; both look at all pairs of rows. "landmarks" and "local" are for long tables.
+        "auto" chooses by kernel and shape, and `str(imputer.solver_)` says why.
     schedule : {"auto", "column", "block"} or int, default="auto"
         How many columns are left out together: one, as in the paper, or a block that shares one kernel
         matrix. "auto" takes blocks on wide data, where that does not change the error.
@@ -79,6 +81,11 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     groups : list of lists of columns, or None, default=None
         Columns, by name or number, that belong to one variable and are left out together, such as its
         dummies.
+    device : None, "auto", "cuda" or another device of torch's, default=None
+        Where the arithmetic runs. None is the processor, through numpy; the others need torch.
+    n_jobs : int or None, default=None
+        Threads, as in joblib; -1 is all cores. None is what `joblib.parallel_config` says, and otherwise as
+        many as BLAS may use.
     random_state : int, Generator, RandomState or None, default=None
         The same number gives the same fill.
     add_indicator : bool, default=False
@@ -94,7 +101,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     status_ : how the run ended; `str(status_)` explains it.
     trace_ : a `SweepRecord` for the start and for every sweep: change, seconds, bandwidth, rank, ridge;
         `pandas.DataFrame(imputer.trace_)` is a table of them.
-    kernel_, solver_, schedule_ : the objects used.
+    kernel_, solver_, schedule_ : the objects used; `str(solver_)` also says why it was chosen.
     completed_ : the training table as the last full sweep completed it; what `fit_transform` returns.
     indicator_ : the `MissingIndicator`, or None.
     n_features_in_, feature_names_in_ : as always in scikit-learn.
@@ -133,6 +140,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         time_limit: float | None = None,
         bounds: Any = "observed",
         groups: Any = None,
+        device: Any = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -148,6 +157,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.time_limit = time_limit
         self.bounds = bounds
         self.groups = groups
+        self.device = device
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
@@ -173,7 +184,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         --------
         >>> import numpy as np
         >>> X = np.column_stack([np.arange(9.0), np.arange(9.0) ** 2])
-        >>> X[4, 1] = np.nan
+        >>> X[4, 1] = X[6, 0] = np.nan
         >>> imputer = IGHImputer(tol=0, random_state=0)
         >>> for state in imputer.iter_fit(X):
         ...     if state.sweep == 2:
@@ -230,7 +241,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         labels = column_labels(self, X)
         kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
         kernel = as_kernel(self.kernel)
-        solver = as_solver(self.solver, kernel)
+        solver = as_solver(self.solver, kernel, (len(given), int(kept.sum())))
+        device = find_device(self.device)
         schedule = as_schedule(self.schedule, int(kept.sum()))
         run = sweeps(
             Problem.of(
@@ -245,6 +257,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             schedule=schedule,
             stopping=self._stopping(),
             rng=as_generator(self.random_state),
+            device=device,
+            n_jobs=self.n_jobs,
         )
         if not (kept.all() or self.keep_empty_features):
             empty = [label for label, keep in zip(labels, kept, strict=True) if not keep]
@@ -254,7 +268,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
                 EmptyColumnWarning,
                 stacklevel=2,
             )
-        self._kept = kept
+        self._kept, self._device = kept, device
         self.kernel_, self.solver_, self.schedule_ = kernel, solver, schedule
         self.indicator_ = MissingIndicator(error_on_new=False).fit(given) if self.add_indicator else None
         return run
@@ -298,11 +312,15 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     def _forget(self) -> None:
         """Drop an earlier fit, so that a fit which fails is not mistaken for it."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_model", "_kept")]:
+        for name in [
+            name for name in vars(self) if name.endswith("_") or name in ("_model", "_kept", "_device")
+        ]:
             delattr(self, name)
 
     def _store(self, state: State) -> None:
-        self._model = Model(state, self.kernel_, self.solver_, self.tol, self.max_sweeps)
+        self._model = Model(
+            state, self.kernel_, self.solver_, self.tol, self.max_sweeps, self._device, self.n_jobs
+        )
         self.n_sweeps_ = state.sweep
         self.status_ = state.status
         self.trace_ = state.trace

@@ -10,7 +10,7 @@ from manifill.arrays import Array
 from manifill.checks import require_flag
 from manifill.errors import InvalidInput
 from manifill.estimators.validation import read_rows
-from manifill.estimators.words import as_kernel, as_solver
+from manifill.estimators.words import as_factoring_solver, as_kernel
 from manifill.harmonics import Extension
 from manifill.kernels import Precomputed
 from manifill.solvers import Report, SpectralFactor
@@ -62,7 +62,7 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
         _require_scale("X", X)
         _require_scale("y", np.asarray(y, dtype=np.float64))
         kernel = as_kernel(self.kernel)
-        self.solver_ = as_solver(self.solver, kernel)
+        self.solver_ = as_factoring_solver(self.solver, kernel)
         if isinstance(kernel, Precomputed) and (X.shape[0] != X.shape[1] or not np.allclose(X, X.T)):
             raise InvalidInput(
                 "With a precomputed kernel X must be a square, symmetric matrix of affinities; got one of "

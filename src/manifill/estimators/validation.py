@@ -101,6 +101,8 @@ def _refuse_dates(X: Any) -> None:
 
 def _refuse_large_integers(X: Any, table: Table) -> None:
     """Whole numbers that a float cannot hold would come back changed."""
+    if getattr(getattr(X, "dtype", None), "kind", "") == "f":
+        return
     large = np.abs(np.where(np.isnan(table), 0.0, table)) >= 2.0**24
     for index in map(int, np.flatnonzero(large.any(axis=0))):
         values = _column(X, index)
@@ -191,6 +193,8 @@ def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:
     such: one per column. A mapping from column to such: those columns; the others keep "observed".
     """
     d = len(labels)
+    if isinstance(bounds, str) and bounds == "observed":
+        return _observed_range(X)
     each: list[Any]
     if isinstance(bounds, Mapping):
         each = ["observed"] * d
@@ -209,6 +213,14 @@ def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:
     return np.array(limits, dtype=np.float64).reshape(d, 2).T
 
 
+def _observed_range(X: Table) -> Array:
+    known = ~np.isnan(X)
+    lowest = np.min(X, axis=0, initial=np.inf, where=known)
+    highest = np.max(X, axis=0, initial=-np.inf, where=known)
+    empty = ~known.any(axis=0)
+    return np.array([np.where(empty, -np.inf, lowest), np.where(empty, np.inf, highest)], dtype=np.float64)
+
+
 def _is_pair(bounds: Any) -> bool:
     return (
         isinstance(bounds, tuple)
@@ -221,8 +233,8 @@ def _limits(bound: Any, label: Any, column: Table) -> tuple[float, float]:
     if bound is None:
         return -np.inf, np.inf
     if isinstance(bound, str) and bound == "observed":
-        observed = column[~np.isnan(column)]
-        return (float(observed.min()), float(observed.max())) if observed.size else (-np.inf, np.inf)
+        lowest, highest = _observed_range(column[:, None])[:, 0]
+        return float(lowest), float(highest)
     try:
         low, high = bound if isinstance(bound, _LISTS) else ()
         lowest = -np.inf if low is None else float(low)

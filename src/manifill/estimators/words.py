@@ -20,7 +20,7 @@ from manifill.kernels import (
     SelfTuning,
     SemiLinear,
 )
-from manifill.solvers import Ridge, Solver, Spectral
+from manifill.solvers import AnySolver, Landmarks, Local, Ridge, Solver, Spectral
 from manifill.sweep import (
     FixedOrder,
     GivenStart,
@@ -46,7 +46,16 @@ KERNELS: Mapping[str, Callable[[], Kernel]] = {
     "cosine": Cosine,
     "precomputed": Precomputed,
 }
-SOLVERS: Mapping[str, Callable[[], Solver]] = {"ridge": Ridge, "spectral": Spectral}
+SOLVERS: Mapping[str, Callable[[], AnySolver]] = {
+    "ridge": Ridge,
+    "spectral": Spectral,
+    "landmarks": Landmarks,
+    "local": Local,
+}
+# Up to here all pairs of rows are looked at: half a minute for twenty columns on two cores. Beyond, near rows
+# did better on tables of 16 and 20 columns, landmarks on those of 8 and 9 (docs/speed.md).
+EXACT_ROWS = 4000
+FEW_COLUMNS = 10
 STARTS: Mapping[str, Callable[[], Start]] = {"normal": NormalStart, "mean": MeanStart}
 ORDERS: Mapping[str, Callable[[], Order]] = {
     "random": RandomOrder,
@@ -76,16 +85,48 @@ def as_kernel(value: object) -> Kernel:
     raise complaint("kernel", "a word, a kernel from manifill.kernels, or a function", value)
 
 
-def as_solver(value: object, kernel: Kernel) -> Solver:
-    """A word or a solver → a solver; "auto" is the fast one where the kernel is sure to allow it."""
+def as_factoring_solver(value: object, kernel: Kernel) -> Solver:
+    """A word or a solver that factors a kernel matrix → that solver."""
+    solver = as_solver(value, kernel, (0, 0))
+    if isinstance(solver, Landmarks | Local):
+        raise InvalidInput(
+            f"solver={value!r} fills long tables and serves IGHImputer; to extend a function use 'ridge' or "
+            "'spectral'."
+        )
+    return solver
+
+
+def as_solver(value: object, kernel: Kernel, shape: tuple[int, int]) -> AnySolver:
+    """A word or a solver → a solver; "auto" is the one that suits the kernel and the shape of the table."""
     if isinstance(value, str):
-        if value == "auto":
-            return Ridge() if kernel.psd else Spectral()
-        return _look_up("solver", value, {"auto": Ridge, **SOLVERS}, "a solver from manifill.solvers")
-    is_class = isinstance(value, type)
-    if not is_class and callable(getattr(value, "factor", None)) and hasattr(value, "needs_psd"):
+        words = {"auto": lambda: _solver_for(kernel, *shape), **SOLVERS}
+        return _look_up("solver", value, words, "a solver from manifill.solvers")
+    factors = callable(getattr(value, "factor", None)) or isinstance(value, Landmarks | Local)
+    if not isinstance(value, type) and factors and hasattr(value, "needs_psd"):
         return value  # type: ignore[return-value]
-    raise complaint("solver", "'auto', 'ridge', 'spectral' or a solver from manifill.solvers", value)
+    raise complaint(
+        "solver", f"one of {', '.join(map(repr, SOLVERS))} or a solver of manifill.solvers", value
+    )
+
+
+def _solver_for(kernel: Kernel, n: int, d: int) -> AnySolver:
+    """Exact as long as that is quick; beyond, linear in the rows, and never more memory than there is."""
+    gigabytes = 8 * 5 * n**2 / 1e9  # some five matrices of all pairs
+    if n <= EXACT_ROWS or (not kernel.psd and gigabytes <= 2):
+        if kernel.psd:
+            return Ridge(why=f"{n:,} rows are few enough for all pairs of rows")
+        return Spectral(why=f"{kernel!r} is not known to be positive semi-definite")
+    if not kernel.psd:
+        raise InvalidInput(
+            f"{kernel!r} is not known to be positive semi-definite, so only solver='spectral' can use it, "
+            f"and for {n:,} rows that takes {gigabytes:.0f} GB and very long. Use another kernel, or name "
+            "the solver to have it all the same; a function that is positive semi-definite can be passed as "
+            "manifill.kernels.Custom(function, psd=True)."
+        )
+    many = f"all pairs of {n:,} rows would take long, and {gigabytes:.1f} GB"
+    if d > FEW_COLUMNS and kernel.additive:
+        return Local(why=f"{many}; with {d} columns each entry is filled from its near rows")
+    return Landmarks(why=f"{many}; with {d} columns landmarks stand for them")
 
 
 def as_schedule(value: object, d: int) -> Schedule:

@@ -4,21 +4,23 @@ A rule is called with distances (s, n) from s of the rows to all n rows, each ro
 among them, and the kernel's profile. Rows that coincide say nothing about scale, so zero distances are
 passed over; where all rows coincide every bandwidth is the same and 1 is returned.
 
-On tables of more than `sample` rows (a field of every rule) s is `sample`, evenly spread; with
-`sample=None` all rows are used, whatever their number. Measured on 2,000 rows: with 1,000 of them the
-median is off by less than 1 %.
+On tables of more than `sample` rows (a field of every rule) s is `sample`, evenly spread, and the median is
+that among them; with `sample=None` all rows are used, whatever their number. Measured on 2,000 rows: with
+1,000 of them the median is off by less than 2 %.
 """
 
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array
+from manifill.arrays import Array, Mask
 from manifill.checks import complaint, require_number
+from manifill.devices import tensor_median_positive
 
 Profile = Callable[[Array], Array]
 """distance / bandwidth → affinity; the shape of a radial kernel."""
@@ -39,9 +41,12 @@ class Bandwidth(Protocol):
 def sampled_rows(rule: Bandwidth, n: int) -> Rows:
     """The rows whose distances a rule looks at: all, or evenly spread ones of a long table."""
     sample: int | None = getattr(rule, "sample", None)
-    if sample is None or n <= sample:
-        return slice(None)
-    return np.linspace(0, n - 1, sample).astype(np.intp)
+    return slice(None) if sample is None else spread_out(n, sample)
+
+
+def spread_out(n: int, most: int) -> Rows:
+    """All of n rows, or evenly spread ones where there are more than `most`."""
+    return slice(None) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)
 
 
 def neighbor_distance(distances: Array, k: int) -> Array:
@@ -57,6 +62,25 @@ def neighbor_distance(distances: Array, k: int) -> Array:
     farthest = np.max(distances, axis=1, where=~same_place, initial=0.0)
     nearest = np.where(np.isfinite(nearest), nearest, farthest)
     return np.where(nearest > 0, nearest, 1.0)
+
+
+@lru_cache(maxsize=4)
+def _below_diagonal(n: int) -> Mask:
+    """Half of the pairs of n rows: each once, none with itself."""
+    return np.tri(n, k=-1, dtype=np.bool_)
+
+
+def median_positive(distances: Array) -> float:
+    """The median of the positive ones, 0 where there is none."""
+    if not isinstance(distances, np.ndarray):
+        return tensor_median_positive(distances)
+    values = distances.ravel()
+    n_zero = values.size - np.count_nonzero(values)
+    first, last = n_zero + (values.size - n_zero - 1) // 2, n_zero + (values.size - n_zero) // 2
+    if last >= values.size:
+        return 0.0
+    ordered = np.partition(values, (first, last))
+    return float(ordered[first] + ordered[last]) / 2
 
 
 def _check(rule: "MedianDistance | NeighborDistance | LogSumSlope") -> None:
@@ -86,6 +110,16 @@ class Fixed:
 
 
 @dataclass(frozen=True)
+class OnDevice:
+    """The bandwidth is a number that lies on a device; looking at it there would make the device wait."""
+
+    value: float
+
+    def __call__(self, distances: Array, profile: Profile) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
 class MedianDistance:
     """`multiple` × the median distance between different rows."""
 
@@ -96,8 +130,14 @@ class MedianDistance:
         _check(self)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
-        positive = _positive(distances)
-        return self.multiple * float(np.median(positive)) if positive.size else 1.0
+        distances = distances[:, sampled_rows(self, distances.shape[1])]  # the same rows on both sides
+        s, n = distances.shape
+        if s == n and isinstance(distances, np.ndarray):
+            distances = distances[_below_diagonal(n)]
+        median = median_positive(distances)
+        if not isinstance(median, float):
+            return self.multiple * median + (median <= 0)  # stays on its device
+        return self.multiple * median if median > 0 else 1.0
 
 
 @dataclass(frozen=True)

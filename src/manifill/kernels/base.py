@@ -3,8 +3,11 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
+import numpy as np
+
 from manifill.arrays import Array
 from manifill.kernels.pairs import Pairs, PairStatistic
+from manifill.threads import share_rows
 
 
 class Kernel(ABC):
@@ -17,6 +20,9 @@ class Kernel(ABC):
 
     psd: ClassVar[bool | None] = True
     """Is every Gram matrix positive semi-definite? None: only its author can know."""
+
+    uses_own: ClassVar[bool] = False
+    """Does it look at the statistics of a row with itself?"""
 
     statistics: tuple[PairStatistic, ...] = ()
     """The pair statistics it is a function of; empty where it needs the rows themselves."""
@@ -35,9 +41,26 @@ class Kernel(ABC):
         """The same kernel with every rule replaced by the number it chooses on these rows."""
         return self
 
+    def on_host(self) -> Self:
+        """The same kernel with numbers that lie on a device fetched from there."""
+        return self
+
     @abstractmethod
     def __call__(self, pairs: Pairs) -> Array:
         """Affinities (n, m) of all pairs."""
+
+    def matrix(self, pairs: Pairs) -> Array:
+        """`self(pairs)`, in threads on a processor: every affinity is a function of its own pair alone."""
+        total = pairs[self.statistics[0]] if self.additive else None
+        if not isinstance(total, np.ndarray):
+            return self(pairs)
+        K = np.empty(total.shape)
+
+        def write(rows: slice) -> None:
+            K[rows] = self(pairs.rows(rows))
+
+        share_rows(write, *total.shape)
+        return K
 
     def diagonal(self, pairs: Pairs) -> Array:
         """k(x, x) for every left row, shape (n,)."""

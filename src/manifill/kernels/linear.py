@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Self, cast
 
-import numpy as np
-
-from manifill.arrays import Array
+from manifill.arrays import Array, namespace
 from manifill.checks import complaint, require_number
 from manifill.kernels.base import Kernel
 from manifill.kernels.pairs import INNER_PRODUCT, Pairs, PairStatistic
@@ -55,8 +53,13 @@ class SemiLinear(Kernel):
     def tuned(self, pairs: Pairs) -> Self:
         return cast(Self, SemiLinear(self.base.tuned(pairs), self.weight))
 
+    def on_host(self) -> Self:
+        return cast(Self, SemiLinear(self.base.on_host(), self.weight))
+
     def __call__(self, pairs: Pairs) -> Array:
-        return self.base(pairs) + self.weight * _mean_product(pairs)
+        K = self.base(pairs)
+        K += self.weight * _mean_product(pairs)
+        return K
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,18 @@ class Cosine(Kernel):
            [0.   , 0.   , 0.   ]])
     """
 
-    psd: ClassVar[bool | None] = True
+    uses_own: ClassVar[bool] = True
     statistics = (INNER_PRODUCT,)
 
     def __call__(self, pairs: Pairs) -> Array:
         # Two roots, not the root of the product: squared norms of 1e-200 multiply to nothing.
-        norms = np.sqrt(np.maximum(pairs.left_own[INNER_PRODUCT], 0.0)) * np.sqrt(
-            np.maximum(pairs.right_own[INNER_PRODUCT], 0.0)
-        )
-        product = pairs[INNER_PRODUCT]
-        affinity: Array = np.divide(product, norms, out=np.zeros_like(product), where=norms > 0)
+        norms = _root(pairs.left_own[INNER_PRODUCT]) * _root(pairs.right_own[INNER_PRODUCT])
+        empty = norms <= 0
+        affinity: Array = pairs[INNER_PRODUCT] / (norms + empty)
+        affinity *= ~empty
         return affinity
+
+
+def _root(squared: Array) -> Array:
+    root: Array = namespace(squared).sqrt(squared * (squared > 0))
+    return root

@@ -6,11 +6,15 @@ the sweep cheap; see `manifill.sweep.ledger`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from manifill.arrays import Array
+from manifill.arrays import Array, Indices, namespace, set_diagonal, zero_unless
+from manifill.devices import tensor_absolute_distance
+from manifill.threads import share_rows
 
 
 @dataclass(frozen=True)
@@ -18,36 +22,67 @@ class PairStatistic:
     """A number for every pair of rows that is a sum over the columns."""
 
     name: str
+    kind: str = field(repr=False)
+    """Its name among the compiled loops."""
     between: Callable[[Array, Array], Array] = field(repr=False)
     """(n, d) and (m, d) → (n, m)."""
     own: Callable[[Array], Array] = field(repr=False)
     """(n, d) → (n,): the statistic of each row with itself."""
     nonnegative: bool = True
 
+    def add(self, total: Array, X: Array, Y: Array, sign: float) -> None:
+        """Total (n, m) += sign · the statistic of these columns, in threads on a processor."""
+
+        def add_rows(rows: slice) -> None:
+            part = self.between(X[rows], Y)
+            if sign < 0:
+                total[rows] -= part
+            else:
+                total[rows] += part
+
+        if isinstance(total, np.ndarray):
+            share_rows(add_rows, len(X), len(Y))
+        else:
+            total += sign * self.between(X, Y)
+
 
 # Measured, 400 rows: from ten columns on the matrix product is faster than the
 # pair-by-pair loop (4096 columns: 11 ms against 215 ms); below that the loop wins and cancels nothing.
 _FEW_COLUMNS = 10
+# Rows from which loading compiled code pays: it is 4 to 17 times faster than cdist.
+_MANY_ROWS = 300
 
 
 def _squared_distance(X: Array, Y: Array) -> Array:
-    if X.shape[1] <= _FEW_COLUMNS:
-        loop: Array = cdist(X, Y, "sqeuclidean")
-        return loop
+    if X.shape[1] <= _FEW_COLUMNS and isinstance(X, np.ndarray):
+        return _by_pairs(X, Y, "sqeuclidean")
     # Around their mean, since ‖x‖² + ‖y‖² − 2⟨x, y⟩ loses distances among rows far from 0.
-    mean = Y.mean(axis=0)
-    left, right = X - mean, Y - mean
+    mean = Y.mean(0)
+    right = Y - mean
+    left = right if X is Y else X - mean
+    norms = _squared_norm(right)
     distance: Array = (left @ right.T) * -2.0
-    distance += _squared_norm(left)[:, None]
-    distance += _squared_norm(right)[None, :]
-    np.maximum(distance, 0.0, out=distance)
-    if X is Y:
-        np.fill_diagonal(distance, 0.0)
+    distance += (norms if X is Y else _squared_norm(left))[:, None]
+    distance += norms[None, :]
+    zero_unless(distance > 0, distance)
     return distance
 
 
 def _absolute_distance(X: Array, Y: Array) -> Array:
-    distance: Array = cdist(X, Y, "cityblock")
+    if not isinstance(X, np.ndarray):
+        return tensor_absolute_distance(X, Y)
+    return _by_pairs(X, Y, "cityblock")
+
+
+def _by_pairs(X: Array, Y: Array, metric: Literal["sqeuclidean", "cityblock"]) -> Array:
+    """The sum over columns, pair by pair: nothing cancels."""
+    if len(Y) < _MANY_ROWS:
+        distance: Array = cdist(X, Y, metric)
+        return distance
+    compiled = import_module("manifill.compiled")
+    distance = np.empty((len(X), len(Y)))
+    kind = compiled.SQUARED if metric == "sqeuclidean" else compiled.ABSOLUTE
+    compiled.totals_between(kind, np.ascontiguousarray(X), np.ascontiguousarray(Y.T), distance)
     return distance
 
 
@@ -57,17 +92,18 @@ def _inner_product(X: Array, Y: Array) -> Array:
 
 
 def _squared_norm(X: Array) -> Array:
-    norm: Array = np.einsum("ij,ij->i", X, X)
+    norm: Array = (X * X).sum(1)
     return norm
 
 
 def _zero(X: Array) -> Array:
-    return np.zeros(len(X))
+    zero: Array = (X[:, :1] * 0.0).sum(1)
+    return zero
 
 
-SQUARED_DISTANCE = PairStatistic("squared L2 distance", _squared_distance, _zero)
-ABSOLUTE_DISTANCE = PairStatistic("L1 distance", _absolute_distance, _zero)
-INNER_PRODUCT = PairStatistic("inner product", _inner_product, _squared_norm, nonnegative=False)
+SQUARED_DISTANCE = PairStatistic("squared L2 distance", "SQUARED", _squared_distance, _zero)
+ABSOLUTE_DISTANCE = PairStatistic("L1 distance", "ABSOLUTE", _absolute_distance, _zero)
+INNER_PRODUCT = PairStatistic("inner product", "PRODUCT", _inner_product, _squared_norm, nonnegative=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +132,14 @@ class Pairs:
         """The pairs of rows of `left` with rows of `right` (default: with each other)."""
         same = right is None
         other = left if right is None else right
+        totals = {}
+        for s in statistics:
+            totals[s] = namespace(left).zeros_like(left[:, :1] @ other[:, :1].T)
+            s.add(totals[s], left, other, +1)
+            if same:
+                set_diagonal(totals[s], s.own(left))
         return cls(
-            totals={s: s.between(left, other) for s in statistics},
+            totals=totals,
             left_own={s: s.own(left)[:, None] for s in statistics},
             right_own={s: s.own(other)[None, :] for s in statistics},
             n_columns=left.shape[1],
@@ -106,8 +148,76 @@ class Pairs:
             right=other,
         )
 
+    @classmethod
+    def within(
+        cls, rows: Array, members: Indices, statistics: tuple[PairStatistic, ...], own: bool
+    ) -> "Pairs":
+        """The pairs i ≥ j within each of b sets of rows, members (b, q), as arrays (b, q(q + 1)/2).
+
+        With `own`, also each row with itself, which few kernels need.
+        """
+        q = members.shape[1]
+        left, right = np.tril_indices(q) if own else (None, None)
+        return cls._compiled(
+            "totals_within",
+            rows,
+            (members,),
+            q * (q + 1) // 2,
+            statistics,
+            members[:, left] if own else None,
+            members[:, right] if own else None,
+        )
+
+    @classmethod
+    def across(
+        cls, rows: Array, queries: Indices, near: Indices, statistics: tuple[PairStatistic, ...], own: bool
+    ) -> "Pairs":
+        """The pairs of each row queries (b,) with each row near (b, c), as arrays (b, c)."""
+        return cls._compiled(
+            "totals_across",
+            rows,
+            (queries, near),
+            near.shape[1],
+            statistics,
+            queries[:, None] if own else None,
+            near if own else None,
+        )
+
+    @classmethod
+    def _compiled(
+        cls,
+        loop: str,
+        rows: Array,
+        members: tuple[Indices, ...],
+        width: int,
+        statistics: tuple[PairStatistic, ...],
+        left: Indices | None,
+        right: Indices | None,
+    ) -> "Pairs":
+        compiled = import_module("manifill.compiled")
+        totals = {s: np.empty((len(members[0]), width)) for s in statistics}
+        for s, total in totals.items():
+            getattr(compiled, loop)(getattr(compiled, s.kind), rows, *members, total)
+        return cls(
+            totals=totals,
+            left_own={} if left is None else {s: _own_of(s, rows, left) for s in statistics},
+            right_own={} if right is None else {s: _own_of(s, rows, right) for s in statistics},
+            n_columns=rows.shape[1],
+            same=False,
+        )
+
     def __getitem__(self, statistic: PairStatistic) -> Array:
         return self.totals[statistic]
+
+    def rows(self, rows: slice | Indices, same: bool = False) -> "Pairs":
+        """Some of the left rows, with all right ones; `same` where these are the right ones themselves."""
+        return Pairs(
+            totals={s: total[rows] for s, total in self.totals.items()},
+            left_own={s: own[rows] for s, own in self.left_own.items()},
+            right_own=self.right_own,
+            n_columns=self.n_columns,
+            same=same,
+        )
 
     def own(self) -> "Pairs":
         """Each left row paired with itself alone: arrays of shape (n, 1)."""
@@ -118,3 +228,7 @@ class Pairs:
             n_columns=self.n_columns,
             same=False,
         )
+
+
+def _own_of(statistic: PairStatistic, rows: Array, members: Indices) -> Array:
+    return statistic.own(rows[members.ravel()]).reshape(members.shape)

@@ -5,13 +5,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from manifill.arrays import Array
+from manifill.arrays import Array, exp_in_place, namespace, to_numpy
 from manifill.checks import require_number
 from manifill.errors import InvalidInput
 from manifill.kernels.bandwidth import (
     Bandwidth,
     Fixed,
     MedianDistance,
+    OnDevice,
     Rows,
     as_bandwidth,
     neighbor_distance,
@@ -31,18 +32,27 @@ class _Radial(Kernel):
 
     @property
     def scale(self) -> float | None:
-        return self.bandwidth.value if isinstance(self.bandwidth, Fixed) else None
+        return self.bandwidth.value if isinstance(self.bandwidth, Fixed | OnDevice) else None
 
     def tuned(self, pairs: Pairs) -> Self:
         if isinstance(self.bandwidth, Fixed):
             return self
         rule = as_bandwidth(self.bandwidth)
         rows = sampled_rows(rule, len(pairs[self.statistics[0]]))
-        bandwidth = rule(self._distance(pairs, rows), self.profile)
-        return replace(self, bandwidth=Fixed(bandwidth))  # type: ignore[type-var]
+        distance = self._distance(pairs, rows)
+        if not isinstance(rule, MedianDistance):
+            distance = to_numpy(distance)
+        bandwidth = rule(distance, self.profile)
+        found = Fixed(bandwidth) if isinstance(bandwidth, float) else OnDevice(bandwidth)
+        return replace(self, bandwidth=found)  # type: ignore[type-var]
+
+    def on_host(self) -> Self:
+        if not isinstance(self.bandwidth, OnDevice):
+            return self
+        return replace(self, bandwidth=Fixed(float(self.bandwidth.value)))  # type: ignore[type-var]
 
     def _scale(self) -> float:
-        if not isinstance(self.bandwidth, Fixed):
+        if not isinstance(self.bandwidth, Fixed | OnDevice):
             raise InvalidInput(
                 f"{self!r} has no bandwidth yet; call kernel.tuned(pairs) first, or kernel.gram(X)."
             )
@@ -79,10 +89,11 @@ class Gaussian(_Radial):
 
     def __call__(self, pairs: Pairs) -> Array:
         K = pairs[SQUARED_DISTANCE] * (-0.5 / self._scale() ** 2)
-        return np.exp(K, out=K)
+        return exp_in_place(K)
 
     def _distance(self, pairs: Pairs, rows: Rows) -> Array:
-        distance: Array = np.sqrt(pairs[SQUARED_DISTANCE][rows])
+        squared = pairs[SQUARED_DISTANCE][rows]
+        distance: Array = namespace(squared).sqrt(squared)
         return distance
 
     @staticmethod
@@ -115,7 +126,7 @@ class Laplacian(_Radial):
 
     def __call__(self, pairs: Pairs) -> Array:
         K = pairs[ABSOLUTE_DISTANCE] * (-1.0 / self._scale())
-        return np.exp(K, out=K)
+        return exp_in_place(K)
 
     def _distance(self, pairs: Pairs, rows: Rows) -> Array:
         return pairs[ABSOLUTE_DISTANCE][rows]
@@ -171,7 +182,10 @@ class SelfTuning(Kernel):
             )
         left = self.scales if pairs.same else self._scales(pairs)
         K = pairs[SQUARED_DISTANCE] / (-left[:, None] * self.scales[None, :])
-        return np.exp(K, out=K)
+        return exp_in_place(K)
+
+    def matrix(self, pairs: Pairs) -> Array:
+        return self(pairs)  # the scales belong to whole rows
 
     def diagonal(self, pairs: Pairs) -> Array:
         return np.ones(len(pairs[SQUARED_DISTANCE]))

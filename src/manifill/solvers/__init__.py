@@ -5,6 +5,8 @@ each by 1/(λ + r). Both factor once, serve many functions, and report what they
 """
 
 from manifill.solvers.base import Factor, Report, Solver
+from manifill.solvers.columns import Columns
+from manifill.solvers.long import Landmarks, Local, NormalEquations
 from manifill.solvers.ridge import Ridge, RidgeFactor
 from manifill.solvers.spectral import (
     ConditionNumber,
@@ -15,12 +17,20 @@ from manifill.solvers.spectral import (
     SpectralFactor,
 )
 
+AnySolver = Solver | Landmarks | Local
+"""Those that factor a kernel matrix, and those for long tables."""
+
 __all__ = [
+    "AnySolver",
+    "Columns",
     "ConditionNumber",
     "Count",
     "Cutoff",
     "Energy",
     "Factor",
+    "Landmarks",
+    "Local",
+    "NormalEquations",
     "Report",
     "Ridge",
     "RidgeFactor",

@@ -3,7 +3,7 @@
 Whatever the solver, the extension of f from the known rows A to any rows is `K[:, A] @ coefficients`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from manifill.arrays import Array
@@ -43,6 +43,16 @@ class Report:
         return ", ".join(parts)
 
 
+@dataclass(frozen=True)
+class Explained:
+    """A solver that can say why it was chosen."""
+
+    why: str = field(default="", repr=False, compare=False, kw_only=True)
+
+    def __str__(self) -> str:
+        return f"{self!r}: {self.why}" if self.why else repr(self)
+
+
 class Factor(Protocol):
     """Affinities among known rows, factored once, ready for many functions."""
 
@@ -67,6 +77,9 @@ class Solver(Protocol):
 
     needs_psd: ClassVar[bool]
 
-    def factor(self, K: Array) -> Factor:
-        """Factor the affinities among the known rows, (|A|, |A|)."""
+    def factor(self, K: Array, unit: float | None = None) -> Factor:
+        """Factor the affinities among the known rows, (|A|, |A|).
+
+        `unit` is the size of affinities that a ridge is relative to; default the mean diagonal of K.
+        """
         ...

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from manifill.arrays import Array
 from manifill.checks import require_number
 from manifill.errors import NotPositiveDefinite
-from manifill.solvers.base import Report
+from manifill.solvers.base import Explained, Report
 
 # Shares of the mean diagonal tried in turn where rounding alone keeps a factorisation from succeeding.
 _JITTER = (0.0, 1e-12, 1e-10, 1e-8)
@@ -35,9 +35,18 @@ class RidgeFactor:
         return result
 
 
+def mean_diagonal(K: Array) -> float:
+    """The unit of the ridge; 1 where no row has any affinity, not even to itself (cosine of zero rows)."""
+    mean = abs(K.diagonal()).mean()
+    if isinstance(K, np.ndarray):
+        return float(mean) or 1.0
+    mean = mean + (mean <= 0)  # stays on its device
+    return mean
+
+
 @dataclass(frozen=True)
-class Ridge:
-    """Extends by (K[A, A] + r·k̄·I)⁻¹ f, with k̄ the mean of the diagonal of K[A, A].
+class Ridge(Explained):
+    """Extends by (K[A, A] + r·k̄·I)⁻¹ f, with k̄ the mean of the diagonal of K over all rows at hand.
 
     The ridge is in units of k̄, so that multiplying a kernel by a constant changes nothing, as with the
     cut-off of the spectral solver. For Gaussian and Laplacian kernels k̄ = 1.
@@ -63,19 +72,21 @@ class Ridge:
     def __post_init__(self) -> None:
         require_number("ridge of Ridge", self.ridge, least=0)
 
-    def factor(self, K: Array) -> RidgeFactor:
+    def added(self, unit: float) -> list[float]:
+        """What to add to the diagonal: the ridge, and a little more where Cholesky should fail."""
+        return [(self.ridge + jitter) * unit for jitter in _JITTER]
+
+    def factor(self, K: Array, unit: float | None = None) -> RidgeFactor:
         diagonal = np.diagonal(K).copy()
-        # Rows without any affinity, not even to themselves (cosine of zero rows), extend by zero.
-        unit = float(np.abs(diagonal).mean()) or 1.0
-        for jitter in _JITTER:
-            added = (self.ridge + jitter) * unit
+        unit = unit or mean_diagonal(K)
+        for added in self.added(unit):
             work = K.copy(order="F")
             np.fill_diagonal(work, diagonal + added)
             try:
                 upper, _ = cho_factor(work, overwrite_a=True, check_finite=False)
             except LinAlgError:
                 continue
-            return RidgeFactor(upper, Report(kept=len(K), added=added, jitter=jitter * unit))
+            return RidgeFactor(upper, Report(kept=len(K), added=added, jitter=added - self.ridge * unit))
         raise NotPositiveDefinite(
             f"Cholesky needs a positive definite matrix; the affinities of {len(K)} known rows with "
             f"{added:.3g} added to the diagonal are not. Use the spectral solver or a larger ridge."

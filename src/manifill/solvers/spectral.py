@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from manifill.arrays import Array
 from manifill.checks import complaint, require_number
-from manifill.solvers.base import Report
+from manifill.solvers.base import Explained, Report
 
 
 class Cutoff(Protocol):
@@ -89,7 +89,7 @@ class SpectralFactor:
 
 
 @dataclass(frozen=True)
-class Spectral:
+class Spectral(Explained):
     """K[A, A] = Ψ Λ Ψᵀ, cut to the eigenvalues that `cutoff` keeps; extends by Ψ Λ⁻¹ Ψᵀ f.
 
     Serves every symmetric kernel: what is negative is dropped, and the report says how much that was.
@@ -114,7 +114,7 @@ class Spectral:
                 "cutoff of Spectral", "a rule such as ConditionNumber(1e-3) or Count(20)", self.cutoff
             )
 
-    def factor(self, K: Array) -> SpectralFactor:
+    def factor(self, K: Array, unit: float | None = None) -> SpectralFactor:
         values, vectors = eigh(K, check_finite=False, driver="evd")
         values, vectors = values[::-1], vectors[:, ::-1]
         # Below this an eigenvalue is rounding, whatever its sign.

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from manifill.arrays import Array
+from manifill.arrays import Array, namespace, zero_unless
 from manifill.kernels import Pairs, PairStatistic
 from manifill.sweep.order import Block
+from manifill.threads import share_rows
 
 
 class Ledger:
@@ -17,13 +18,13 @@ class Ledger:
     statistics : what to keep totals of; for kernels that are not sums over columns there is none, and
         the rows themselves are handed out instead.
     left : (n, d) rows, whose columns change.
-    right : (m, d) rows that stay as they are; None: the left rows themselves.
+    right : (m, d) rows to pair them with; None: the left rows themselves.
     """
 
     def __init__(
         self, statistics: tuple[PairStatistic, ...], left: Array, right: Array | None = None
     ) -> None:
-        self.left = left.copy()
+        self.left = namespace(left).asarray(left, copy=True)
         self.right = self.left if right is None else right
         self.same = right is None
         whole = Pairs.of(self.left, right, statistics=statistics)
@@ -35,7 +36,7 @@ class Ledger:
         # taken for distance, or where hardly a column is left it is all there is. Each row has its own
         # measure of it, so that a row far out does not blur the others.
         self._rounding = {
-            s: 1e-13 * total.max(axis=1, keepdims=True, initial=0.0) for s, total in self._totals.items()
+            s: 1e-13 * namespace(left).max(total, axis=1, keepdims=True) for s, total in self._totals.items()
         }
         self._own_rounding = [
             {s: 1e-10 * own for s, own in side.items()} for side in (self._left_own, self._right_own)
@@ -43,12 +44,12 @@ class Ledger:
 
     def take_out(self, block: Block) -> Pairs:
         """The pairs as they are without these columns. Valid until the columns are put back."""
-        self._account(block, np.subtract)
+        self._account(block, -1)
         for s in self.statistics:
             if s.nonnegative:
-                np.multiply(self._totals[s], self._totals[s] > self._rounding[s], out=self._totals[s])
+                _drop_small(self._totals[s], self._rounding[s])
         kept = [
-            {s: np.where(own > rounding[s], own, 0.0) for s, own in side.items()}
+            {s: own if s.nonnegative else own * (own > rounding[s]) for s, own in side.items()}
             for side, rounding in zip((self._left_own, self._right_own), self._own_rounding, strict=True)
         ]
         return Pairs(
@@ -60,19 +61,36 @@ class Ledger:
             **({} if self.statistics else self._rows_without(block)),
         )
 
-    def put_back(self, block: Block, values: Array) -> None:
-        """Put the columns of `block` back, with the left rows' new values, (n, |block|)."""
+    def put_back(self, block: Block, values: Array, right_values: Array | None = None) -> None:
+        """Put the columns of `block` back, with new values of the left and, if given, the right rows."""
         self.left[:, block] = values
-        self._account(block, np.add)
+        if right_values is not None:
+            self.right[:, block] = right_values
+        self._account(block, +1)
 
-    def _account(self, block: Block, operation: np.ufunc) -> None:
+    def _account(self, block: Block, sign: float) -> None:
         left = self.left[:, block]
         right = left if self.same else self.right[:, block]
         for s in self.statistics:
-            operation(self._totals[s], s.between(left, right), out=self._totals[s])
-            operation(self._left_own[s][:, 0], s.own(left), out=self._left_own[s][:, 0])
-            operation(self._right_own[s][0, :], s.own(right), out=self._right_own[s][0, :])
+            s.add(self._totals[s], left, right, sign)
+            if s.nonnegative:  # a distance, which is zero of a row with itself
+                continue
+            self._left_own[s][:, 0] += sign * s.own(left)
+            self._right_own[s][0, :] += sign * s.own(right)
 
     def _rows_without(self, block: Block) -> dict[str, Array]:
         left = np.delete(self.left, block, axis=1)
         return {"left": left, "right": left if self.same else np.delete(self.right, block, axis=1)}
+
+
+def _drop_small(total: Array, rounding: Array) -> None:
+    """Set to zero, in place, what is no larger than its row's rounding."""
+
+    def drop(rows: slice) -> None:
+        part = total[rows]
+        zero_unless(part > rounding[rows], part)
+
+    if isinstance(total, np.ndarray):
+        share_rows(drop, *total.shape)
+    else:
+        drop(slice(0, len(total)))

@@ -8,31 +8,35 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array, frozen
+from manifill.arrays import Array, frozen, to_numpy
+from manifill.devices import place
 from manifill.errors import IncompatibleKernel, InvalidInput
 from manifill.harmonics import require_compatible
 from manifill.kernels import Kernel, Precomputed
 from manifill.metrics import paper_error
-from manifill.solvers import Solver
+from manifill.solvers import AnySolver
+from manifill.sweep.methods import Method, method_of
 from manifill.sweep.order import Block, Order, RandomOrder, Schedule
 from manifill.sweep.problem import Problem
 from manifill.sweep.start import NormalStart, Start
-from manifill.sweep.step import few_blas_threads, sweep_once
 from manifill.sweep.stopping import RelativeChange, StoppingRule, SweepLimit, TimeLimit
 from manifill.sweep.trace import State, Status, SweepRecord
+from manifill.threads import Workers
 
 
 def sweeps(
     problem: Problem,
     *,
     kernel: Kernel,
-    solver: Solver,
+    solver: AnySolver,
     start: Start | None = None,
     order: Order | None = None,
     schedule: Schedule | None = None,
     stopping: Sequence[StoppingRule] | None = None,
     rng: np.random.Generator | int | None = None,
     truth: npt.ArrayLike | None = None,
+    device: str | None = None,
+    n_jobs: int | None = None,
 ) -> Iterator[State]:
     """Iterated geometric harmonics, one immutable `State` after the other.
 
@@ -49,6 +53,8 @@ def sweeps(
     stopping : rules; default `RelativeChange()` and `SweepLimit()`.
     rng : a seed or a generator. The same seed gives the same states.
     truth : (N, d), the complete table in the user's units; then the trace records the paper's error.
+    device : where the arithmetic runs: None for numpy, or a device of torch's, as `devices.find` names it.
+    n_jobs : threads, as in `Workers`.
 
     Examples
     --------
@@ -71,7 +77,8 @@ def sweeps(
             "A precomputed kernel has no columns to leave out, which filling a table needs; use another "
             "kernel, or GeometricHarmonics to extend a function with it."
         )
-    start_rng, schedule_rng, order_rng = np.random.default_rng(rng).spawn(3)
+    start_rng, schedule_rng, order_rng, method_rng = np.random.default_rng(rng).spawn(4)
+    seed = int(method_rng.integers(2**32))
     order = order or RandomOrder()
     rules = (RelativeChange(), SweepLimit()) if stopping is None else tuple(stopping)
     Z = _first(start or NormalStart(), problem, start_rng)
@@ -81,19 +88,20 @@ def sweeps(
     if problem.nothing_missing:
         status = Status.NOTHING_MISSING if problem.rows.all() else Status.ONLY_EMPTY_ROWS
     first = SweepRecord(sweep=0, error=_error(truth, problem, Z))
-    state = State(problem, Z, blocks, (first,), status)
+    state = State(problem, place(Z, device), blocks, (first,), status, seed)
+    method, workers = method_of(problem, blocks, kernel, solver, seed, device), Workers(n_jobs)
     while state.status is Status.RUNNING:
         yield state
         visit = order(to_visit, problem, order_rng)
-        state = _next(state, visit, kernel, solver, rules, truth)
-    yield state
+        with workers:
+            state = _next(state, visit, method, rules, truth)
+    yield replace(state, Z=frozen(to_numpy(state.Z)))
 
 
 def _next(
     state: State,
     visit: tuple[Block, ...],
-    kernel: Kernel,
-    solver: Solver,
+    method: Method,
     rules: Sequence[StoppingRule],
     truth: npt.ArrayLike | None,
 ) -> State:
@@ -101,11 +109,12 @@ def _next(
     problem, began = state.problem, time.monotonic()
     seconds = min((rule.seconds for rule in rules if isinstance(rule, TimeLimit)), default=math.inf)
     deadline = began + seconds - sum(record.seconds for record in state.trace)
-    with few_blas_threads(len(state.Z)):
-        outcome = sweep_once(problem, state.Z, visit, kernel, solver, deadline)
+    outcome = method.sweep(state.Z, visit, deadline)
     if outcome is None:
         return replace(state, status=Status.TIME_LIMIT)
-    Z, findings = frozen(outcome[0]), outcome[1]
+    Z, findings = outcome
+    if isinstance(Z, np.ndarray):
+        Z = frozen(Z)
     if problem.ran_away(Z):
         return replace(state, status=Status.DIVERGED)
     record = findings.record(
@@ -117,7 +126,7 @@ def _next(
     trace = (*state.trace, record)
     verdicts = (rule(trace) for rule in rules)
     status = next((verdict for verdict in verdicts if verdict), Status.RUNNING)
-    return State(problem, Z, state.blocks, trace, status)
+    return replace(state, Z=Z, trace=trace, status=status)
 
 
 def _first(start: Start, problem: Problem, rng: np.random.Generator) -> Array:
@@ -133,8 +142,9 @@ def _first(start: Start, problem: Problem, rng: np.random.Generator) -> Array:
 
 def _change(problem: Problem, before: Array, after: Array) -> float:
     """Root-mean-square change of the missing entries; columns are in units of their spread already."""
-    moves = (after - before)[problem.to_learn]
-    return math.sqrt(float(np.mean(moves**2))) if moves.size else 0.0
+    # What is not missing does not move, nor do constant columns.
+    squares = float(((after - before) ** 2).sum())
+    return math.sqrt(squares / max(1, int(problem.to_learn.sum())))
 
 
 def _error(truth: npt.ArrayLike | None, problem: Problem, Z: Array) -> float:

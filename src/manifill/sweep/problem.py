@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array, Mask, Table, frozen
+from manifill.arrays import Array, Mask, Table, frozen, to_numpy
 from manifill.errors import InvalidInput
 
 FAR_OUT = 1e4
@@ -177,18 +177,15 @@ class Problem:
 
     def ran_away(self, Z: Array) -> bool:
         """Has a fill gone as far out as it may, where it need not?"""
-        low, high = self.standard_bounds
+        if float(abs(Z).max()) < FAR_OUT:
+            return False
+        Z, (low, high) = to_numpy(Z), self.standard_bounds
         return bool(((np.abs(Z) >= FAR_OUT) & (low < FAR_OUT) & (high > -FAR_OUT)).any())
-
-    @cached_property
-    def patterns(self) -> tuple[bytes, ...]:
-        """For each column a key of its missing rows: columns with the same key share one factorisation."""
-        return tuple(column.tobytes() for column in np.packbits(self.M, axis=0).T)
 
     def restore(self, Z: Array) -> Table:
         """The completed table in the user's units and type."""
         whole = np.zeros(self.given.shape)  # rows that took no part: the means
-        whole[self.rows] = Z
+        whole[self.rows] = to_numpy(Z)
         return self.complete(self.given, whole)
 
     def complete(self, given: Table, Z: Array) -> Table:

@@ -1,84 +1,111 @@
 """The heart: the paper's six steps, for one column or a block of columns."""
 
 import time
-from collections import defaultdict
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from manifill.arrays import Array, Mask
-from manifill.harmonics import factorise
+from manifill.arrays import Array, Mask, namespace, to_numpy
+from manifill.devices import place
+from manifill.harmonics import blame_kernel
 from manifill.kernels import Kernel
-from manifill.solvers import Solver
+from manifill.solvers import Columns, Solver
+from manifill.sweep.fitted import Fitted
 from manifill.sweep.ledger import Ledger
 from manifill.sweep.order import Block
 from manifill.sweep.problem import Problem
 from manifill.sweep.trace import Findings
 
 
-def sweep_once(
-    problem: Problem,
-    Z: Array,
-    blocks: Iterable[Block],
-    kernel: Kernel,
-    solver: Solver,
-    deadline: float,
-) -> tuple[Array, Findings] | None:
-    """Visit every block once; None if the deadline, on the monotonic clock, passed on the way.
+class Exact:
+    """Every known row takes part in every extension; the ledger holds all pairs of rows.
 
-    Each block sees the fills that the blocks before it have just received (Gauss–Seidel).
+    Parameters
+    ----------
+    problem, blocks : what is filled, and the columns left out together.
+    kernel, solver : how rows are compared and columns extended.
+    device : where tables and factors lie; None for numpy.
     """
-    findings = Findings()
-    lowest, highest = problem.standard_bounds
-    ledger = Ledger(kernel.statistics, Z)  # built anew each sweep, so that roundings cannot add up
-    for block in blocks:
-        if time.monotonic() >= deadline:
-            return None
-        pairs = ledger.take_out(block)  # 1. X⁽ʲ⁾: the table without column j
-        tuned = kernel.tuned(pairs)
-        K = tuned(pairs)  # 2. K⁽ʲ⁾: affinities between its rows
-        C = coefficients(K, block, problem.incomplete, problem, kernel, solver, findings)  # 3.–5.
-        extended = np.clip(K @ C, lowest[block], highest[block])  # 6. γ̂ⱼ, kept where γⱼ was missing
-        ledger.put_back(block, np.where(problem.M[:, block], extended, ledger.left[:, block]))
-        if tuned.scale is not None:
-            findings.scales.append(tuned.scale)
-    return ledger.left, findings
+
+    def __init__(
+        self,
+        problem: Problem,
+        blocks: Iterable[Block],
+        kernel: Kernel,
+        solver: Solver,
+        device: str | None = None,
+    ) -> None:
+        self.kernel, self.solver, self.device = kernel, solver, device
+        self._parts = {int(block[0]): Part(problem, block, problem.incomplete, device) for block in blocks}
+        for part in self._parts.values():
+            part.columns.lay_out()
+        self._varying = problem.scaling.spread > 0
+        self._problem = problem
+
+    def sweep(self, Z: Array, blocks: Sequence[Block], deadline: float) -> tuple[Array, Findings] | None:
+        """Visit every block once; None if the deadline, on the monotonic clock, passed on the way.
+
+        Each block sees the fills that the blocks before it have just received (Gauss–Seidel).
+        """
+        findings = Findings()
+        ledger = Ledger(self.kernel.statistics, Z)  # built anew each sweep, so that roundings cannot add up
+        for block in blocks:
+            if time.monotonic() >= deadline:
+                return None
+            part = self._parts[int(block[0])]
+            pairs = ledger.take_out(part.block)  # 1. X⁽ʲ⁾: the table without column j
+            tuned = self.kernel.tuned(pairs)
+            K = tuned.matrix(pairs)  # 2. K⁽ʲ⁾: affinities between its rows
+            with blame_kernel(self.kernel, self.solver):
+                # 3. rows A where γⱼ is known; 4. eigendata of K⁽ʲ⁾ on A (or Cholesky); 5. Σ ⟨γⱼ, ψ_ℓ⟩ Ψ_ℓ
+                extended, reports = part.columns.extension(K, self.solver)
+            ledger.put_back(part.block, part.fill(extended))  # 6. γ̂ⱼ, kept where γⱼ was missing
+            findings.add(tuned.scale, reports)
+        in_vain = [part for part in self._parts.values() if part.columns.trusted_in_vain()]
+        if in_vain:
+            return self.sweep(Z, blocks, deadline)
+        return ledger.left, findings
+
+    def fitted(self, Z: Array) -> Fitted:
+        """For every block the tuned kernel and the coefficients C (n, |block|) that extend its columns."""
+        ledger = Ledger(self.kernel.statistics, Z)
+        fits = []
+        for part in self._parts.values():
+            whole = Part(self._problem, part.columns_left_out, self._varying, self.device)
+            pairs = ledger.take_out(part.block)
+            tuned = self.kernel.tuned(pairs)
+            with blame_kernel(self.kernel, self.solver):
+                C, _ = whole.columns.coefficients(tuned.matrix(pairs), self.solver)
+            ledger.put_back(part.block, Z[:, part.block])
+            fits.append((tuned.on_host(), whole.spread(to_numpy(C))))
+        return Fitted(to_numpy(Z), tuple(fits))
 
 
-def coefficients(
-    K: Array,
-    block: Block,
-    targets: Mask,
-    problem: Problem,
-    kernel: Kernel,
-    solver: Solver,
-    findings: Findings,
-) -> Array:
-    """C (n, |block|) with K[:, A] C[A] the extension of each target column; 0 outside its known rows A.
+class Part:
+    """A block of columns, with all that does not change from sweep to sweep."""
 
-    Columns with the same known rows share one factorisation.
-    """
-    same_known: dict[bytes, list[int]] = defaultdict(list)
-    for position, column in enumerate(block):
-        if targets[column]:
-            same_known[problem.patterns[column]].append(position)
-    C = np.zeros((len(K), len(block)))
-    for members in same_known.values():
-        positions = np.array(members)
-        A = np.flatnonzero(~problem.M[:, block[positions[0]]])  # 3. rows where column j is known
-        factor = factorise(K[np.ix_(A, A)], kernel, solver)  # 4. eigendata of K⁽ʲ⁾ on A (or Cholesky)
-        known = problem.Z[np.ix_(A, block[positions])]
-        C[np.ix_(A, positions)] = factor.coefficients(known)  # 5. ⟨γⱼ, ψ_ℓ⟩ ψ_ℓ/λ_ℓ: K C = Σ⟨γⱼ, ψ_ℓ⟩Ψ_ℓ
-        findings.reports.append(factor.report)
-    return C
+    def __init__(self, problem: Problem, block: Block, targets: Mask, device: str | None = None) -> None:
+        lowest, highest = problem.standard_bounds
+        self.positions = np.flatnonzero(targets[block])
+        members = block[self.positions]
+        self.columns_left_out = block
+        self.block = place(block, device)
+        self.values = place(problem.Z[:, block], device)
+        self.bounds = [place(limit[members], device) for limit in (lowest, highest)]
+        self.columns = Columns(F=place(problem.Z[:, members], device), M=place(problem.M[:, members], device))
 
+    def fill(self, extended: Array) -> Array:
+        """The block (n, |block|), with the extension held to its bounds where values are missing."""
+        xp = namespace(extended)
+        filled: Array = xp.where(self.columns.M, xp.clip(extended, *self.bounds), self.columns.F)
+        if filled.shape[1] == self.values.shape[1]:
+            return filled
+        whole: Array = xp.asarray(self.values, copy=True)
+        whole[:, self.positions] = filled
+        return whole
 
-def few_blas_threads(n: int) -> AbstractContextManager[object]:
-    """One BLAS thread for the many small factorisations of a sweep.
-
-    Measured on two idle cores, seconds with two threads and with one: 500 rows .36 and .27, 1,000 rows 1.47
-    and .88, 2,000 rows 2.67 and 2.36. On a busy machine two are up to ten times slower.
-    """
-    return threadpool_limits(limits=1, user_api="blas") if n <= 2000 else nullcontext()
+    def spread(self, C: Array) -> Array:
+        """Columns of the targets at their places among those of the block."""
+        whole = np.zeros((len(C), len(self.values[0])))
+        whole[:, self.positions] = C
+        return whole

@@ -73,15 +73,23 @@ class Findings:
     scales: list[float] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
 
+    def add(self, scale: float | None, reports: Sequence[Report]) -> None:
+        """What one block found."""
+        self.reports.extend(reports)
+        if scale is not None:
+            self.scales.append(scale)
+
     def record(self, sweep: int, change: float, seconds: float, error: float) -> SweepRecord:
         def each(name: str) -> Sequence[float]:
-            return [getattr(report, name) for report in self.reports] or [float("nan")]
+            return [float(getattr(report, name)) for report in self.reports] or [float("nan")]
 
         return SweepRecord(
             sweep=sweep,
             change=change,
             seconds=seconds,
-            bandwidth=float(np.median(self.scales)) if self.scales else float("nan"),
+            bandwidth=float(np.median([float(scale) for scale in self.scales]))
+            if self.scales
+            else float("nan"),
             rank=float(np.mean(each("kept"))),
             dropped_energy=float(np.mean(each("dropped_energy"))),
             negative_energy=float(np.max(each("negative_energy"))),
@@ -102,6 +110,7 @@ class State:
     blocks : the columns left out together.
     trace : one record per sweep, the start first.
     status : RUNNING, or how the run ended.
+    seed : what the method draws with, such as landmarks.
     """
 
     problem: Problem
@@ -109,6 +118,7 @@ class State:
     blocks: tuple[Block, ...]
     trace: tuple[SweepRecord, ...]
     status: Status = Status.RUNNING
+    seed: int = 0
 
     def __repr__(self) -> str:
         return f"<State after sweep {self.sweep}, change {self.trace[-1].change:.2g}, {self.status.name}>"

@@ -1,0 +1,122 @@
+"""How time and memory grow with columns and with rows; slopes are powers, 1 is in proportion."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rich.table import Table
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, KNNImputer
+
+from benchmarks.data import curved
+from benchmarks.fills import Outcome, fill_apart
+from benchmarks.plots import Series, growth, slope
+from benchmarks.results import Figures
+from manifill import IGHImputer
+
+WIDTHS = (500, 1000, 2000, 4000, 8000, 16_000)
+LENGTHS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+ROWS, COLUMNS = 400, 20
+WIDE = f"{ROWS} rows, 50 % missing, 2 sweeps"
+LONG = f"{COLUMNS} columns, 20 % missing, 2 sweeps"
+# Seconds for one fill: more patience with ours, whose growth is the question.
+OUR_LIMIT, PEER_LIMIT = 1800, 300
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method, and the numbers of columns or of rows that it is measured at."""
+
+    growing: str
+    method: str
+    imputer: Any
+    sizes: tuple[int, ...]
+    limit: float = PEER_LIMIT
+
+    def measured(self) -> "Measured":
+        outcomes: dict[int, Outcome] = {}
+        for size in self.sizes:
+            recipe = (
+                partial(curved, ROWS, size, 0.5)
+                if self.growing == "columns"
+                else partial(curved, size, COLUMNS, 0.2)
+            )
+            outcomes[size] = fill_apart(self.imputer, recipe, self.limit)
+            if outcomes[size].failure:  # larger ones would fare no better
+                break
+        return Measured(self.growing, self.method, outcomes)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What each size took."""
+
+    growing: str
+    method: str
+    outcomes: dict[int, Outcome]
+
+    def series(self, quantity: str) -> Series:
+        """(size, quantity) of the fills that came to an end and needed some of it."""
+        pairs = ((size, getattr(outcome, quantity)) for size, outcome in self.outcomes.items())
+        return [(size, value) for size, value in pairs if value > 0]
+
+    def rows(self) -> Iterator[list[str]]:
+        """A row of the table for each size, and one for the slopes."""
+        for size, outcome in self.outcomes.items():
+            numbers = (
+                f"{outcome.seconds:,.2f}",
+                f"{outcome.peak:,.0f}",
+                f"{outcome.working:,.0f}",
+                f"{outcome.nrmse:.3f}",
+            )
+            shown = ["" if number == "nan" else number for number in numbers]
+            yield [self.growing, self.method, f"{size:,}", *shown, outcome.failure]
+        if len(self.series("seconds")) > 1:
+            slopes = [f"{slope(self.series(quantity)):.2f}" for quantity in ("seconds", "working")]
+            yield [self.growing, self.method, "slope", slopes[0], "", slopes[1], "", ""]
+
+
+def run(smoke: bool = False) -> tuple[Table, Figures]:
+    """Every size in a process of its own; a row for each, and two pictures."""
+    measured = [line.measured() for line in (_smoke() if smoke else _full())]
+    table = Table("growing", "method", "size", "seconds", "peak MB", "MB of it for the fill")
+    for header in ("RMSE, standardised", "remark"):
+        table.add_column(header)
+    table.title = "Growth on a curved surface of four dimensions"
+    table.caption = f"Growing columns: {WIDE}. Growing rows: {LONG}."
+    for one in measured:
+        for row in one.rows():
+            table.add_row(*row)
+
+    def lines(growing: str, quantity: str) -> dict[str, Series]:
+        return {one.method: one.series(quantity) for one in measured if one.growing == growing}
+
+    panels = {
+        "seconds": lines("rows", "seconds"),
+        "most megabytes for the fill": lines("rows", "working"),
+    }
+    return table, {
+        "growth_columns": growth(WIDE, "columns", {"seconds": lines("columns", "seconds")}),
+        "growth_rows": growth(LONG, "rows", panels),
+    }
+
+
+def _full() -> Iterator[Line]:
+    yield Line("columns", "manifill", _ours(), WIDTHS, OUR_LIMIT)
+    yield Line("columns", "KNN", KNNImputer(), WIDTHS)
+    yield Line("rows", "landmarks", _ours(solver="landmarks"), LENGTHS, OUR_LIMIT)
+    yield Line("rows", "local", _ours(solver="local"), LENGTHS, OUR_LIMIT)
+    yield Line("rows", "ridge (exact)", _ours(solver="ridge"), (500, 1000, 2000, 4000), OUR_LIMIT)
+    # Beyond 30,000 rows KNN would look at all pairs of them for hours.
+    yield Line("rows", "KNN", KNNImputer(), (1000, 3000, 10_000, 30_000))
+    yield Line("rows", "iterative", IterativeImputer(random_state=0), LENGTHS)
+
+
+def _smoke() -> Iterator[Line]:
+    yield Line("columns", "manifill", _ours(), (20, 40))
+    yield Line("rows", "local", _ours(solver="local"), (300,))
+
+
+def _ours(**options: Any) -> IGHImputer:
+    return IGHImputer(max_sweeps=2, tol=0, random_state=0, **options)

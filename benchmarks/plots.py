@@ -1,0 +1,60 @@
+"""Growth in pictures: on logarithmic axes a power law is a straight line, its power in the legend."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+# Okabe and Ito's colours, which colour-blind people tell apart; markers and lines serve print in grey.
+STYLES = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#000000", "D", ":"),
+    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
+)
+LOOK = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "legend.frameon": False,
+    "savefig.dpi": 160,
+}
+Series = Sequence[tuple[float, float]]
+
+
+def slope(points: Series) -> float:
+    """The power p of y ∝ xᵖ that fits best, by least squares of logarithms; NaN for fewer than two points."""
+    if len(points) < 2:
+        return float("nan")
+    x, y = np.log(np.array(points)).T
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def growth(title: str, x: str, panels: Mapping[str, Mapping[str, Series]]) -> Figure:
+    """A panel for each quantity y, in it a line for each method."""
+    with mpl.rc_context(LOOK):
+        figure = Figure(figsize=(5.2 * len(panels), 4.8), layout="constrained")
+        figure.suptitle(title)
+        row = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, (y, lines) in zip(row, panels.items(), strict=True):
+            _lines(axes, lines)
+            axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
+                axis.set_minor_formatter(NullFormatter())
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)  # below, where no line is
+    return figure
+
+
+def _lines(axes: Axes, lines: Mapping[str, Series]) -> None:
+    for (name, points), (color, marker, line) in zip(lines.items(), STYLES, strict=False):
+        if not points:
+            continue
+        power = f", slope {slope(points):.2f}" if len(points) > 1 else ""
+        axes.plot(*zip(*points, strict=True), color=color, marker=marker, ls=line, label=name + power)

@@ -1,0 +1,230 @@
+"""The loops that numpy cannot do in one pass, compiled by numba; they hold no lock, so threads share them.
+
+Only work that takes longer than loading numba comes here; small tables never wait for it. Compiled code is
+kept on disk from one process to the next.
+"""
+
+from typing import Any
+
+import llvmlite.binding
+import numpy as np
+from numba import njit, types
+from numba.extending import get_cython_function_address
+
+
+def _lapack(name: str, n_arguments: int) -> Any:
+    """A LAPACK routine of scipy's, callable from compiled code.
+
+    It is bound by a name of our own: a bare address would keep numba from storing what it compiled.
+    """
+    symbol = f"manifill_{name}"
+    address = get_cython_function_address("scipy.linalg.cython_lapack", name)
+    llvmlite.binding.add_symbol(symbol, address)
+    return types.ExternalFunction(symbol, types.void(*[types.voidptr] * n_arguments))
+
+
+_dposv = _lapack("dposv", 8)
+
+_spotrf = _lapack("spotrf", 5)
+_spotrs = _lapack("spotrs", 8)
+
+ABSOLUTE, SQUARED, PRODUCT = 0, 1, 2
+"""Kinds of pair statistics: Σ |x − y|, Σ (x − y)² and Σ x·y over columns."""
+
+
+@njit(nogil=True, cache=True)
+def solve_subsets(
+    K: Any,
+    rows: Any,
+    first_row: Any,
+    columns: Any,
+    first_column: Any,
+    F: Any,
+    added: Any,
+    begin: int,
+    end: int,
+    X: Any,
+    used: Any,
+) -> None:
+    """(K[A, A] + added·I) X[A, J] = F[A, J] for each of many sets of rows A with its columns J.
+
+    Set s has the rows `rows[first_row[s]:first_row[s + 1]]`, and its columns alike. Several values of
+    `added` are tried in turn; `used[s]` is the place of the one that served, or −1 where none did.
+    """
+    largest = 0
+    for s in range(begin, end):
+        largest = max(largest, first_row[s + 1] - first_row[s])
+    matrix = np.empty(largest * largest)
+    size = np.empty(3, dtype=np.int32)
+    upper = np.array([85], dtype=np.uint8)  # "U", as Fortran sees the lower triangle of C
+    for s in range(begin, end):
+        A = rows[first_row[s] : first_row[s + 1]]
+        J = columns[first_column[s] : first_column[s + 1]]
+        values = np.empty((J.size, A.size))
+        used[s] = -1
+        for attempt in range(added.size):
+            for i in range(A.size):
+                row = K[A[i]]
+                start = i * A.size
+                for k in range(i + 1):
+                    matrix[start + k] = row[A[k]]
+                matrix[start + i] += added[attempt]
+            for j in range(J.size):
+                for i in range(A.size):
+                    values[j, i] = F[A[i], J[j]]
+            size[0], size[1], size[2] = A.size, J.size, 0
+            _dposv(
+                upper.ctypes,
+                size.ctypes,
+                size[1:].ctypes,
+                matrix.ctypes,
+                size.ctypes,
+                values.ctypes,
+                size.ctypes,
+                size[2:].ctypes,
+            )
+            if size[2] == 0:
+                used[s] = attempt
+                break
+        for j in range(J.size):
+            for i in range(A.size):
+                X[A[i], J[j]] = values[j, i]
+
+
+@njit(nogil=True, cache=True)
+def factor_single(K: Any, A: Any, added: float, factor: Any) -> int:
+    """Cholesky of K[A, A] + added·I in single precision, into `factor` (|A|, |A|); 0 where it succeeded."""
+    n = A.size
+    for i in range(n):
+        row = K[A[i]]
+        for k in range(i + 1):
+            factor[i, k] = row[A[k]]
+        factor[i, i] += added
+    size = np.array([n, 0], dtype=np.int32)
+    upper = np.array([85], dtype=np.uint8)
+    _spotrf(upper.ctypes, size.ctypes, factor.ctypes, size.ctypes, size[1:].ctypes)
+    return size[1]  # type: ignore[no-any-return]
+
+
+@njit(nogil=True, cache=True)
+def solve_single(factor: Any, values: Any) -> None:
+    """Solve with a factor of `factor_single`, in place, for values (functions, |A|)."""
+    size = np.array([values.shape[1], values.shape[0], 0], dtype=np.int32)
+    upper = np.array([85], dtype=np.uint8)
+    _spotrs(
+        upper.ctypes,
+        size.ctypes,
+        size[1:].ctypes,
+        factor.ctypes,
+        size.ctypes,
+        values.ctypes,
+        size.ctypes,
+        size[2:].ctypes,
+    )
+
+
+@njit(nogil=True, cache=True)
+def _totals(kind: int, x: Any, columns: Any, total: Any) -> None:
+    """total[j], of the row x with the j-th of the rows that come column by column, (d, m).
+
+    Four columns at a time: the totals then are read and written a quarter as often.
+    """
+    d, m = x.size, total.size
+    total[:] = 0.0
+    for c in range(0, d - 3, 4):
+        x0, x1, x2, x3 = x[c], x[c + 1], x[c + 2], x[c + 3]
+        y0, y1, y2, y3 = columns[c], columns[c + 1], columns[c + 2], columns[c + 3]
+        if kind == ABSOLUTE:
+            for j in range(m):
+                total[j] += abs(x0 - y0[j]) + abs(x1 - y1[j]) + abs(x2 - y2[j]) + abs(x3 - y3[j])
+        elif kind == SQUARED:
+            for j in range(m):
+                total[j] += (x0 - y0[j]) ** 2 + (x1 - y1[j]) ** 2 + (x2 - y2[j]) ** 2 + (x3 - y3[j]) ** 2
+        else:
+            for j in range(m):
+                total[j] += x0 * y0[j] + x1 * y1[j] + x2 * y2[j] + x3 * y3[j]
+    for c in range(d - d % 4, d):
+        x0, y0 = x[c], columns[c]
+        for j in range(m):
+            if kind == ABSOLUTE:
+                total[j] += abs(x0 - y0[j])
+            elif kind == SQUARED:
+                total[j] += (x0 - y0[j]) ** 2
+            else:
+                total[j] += x0 * y0[j]
+
+
+@njit(nogil=True, cache=True)
+def totals_between(kind: int, X: Any, columns_of_Y: Any, total: Any) -> None:
+    """total[i, j], of the rows X[i] and Y[j]; Y comes column by column, (d, m)."""
+    for i in range(X.shape[0]):
+        _totals(kind, X[i], columns_of_Y, total[i])
+
+
+@njit(nogil=True, cache=True)
+def totals_within(kind: int, rows: Any, members: Any, total: Any) -> None:
+    """total[b, t], of the pairs i ≥ j of the rows members[b], t = i(i + 1)/2 + j, for every b."""
+    q, d = members.shape[1], rows.shape[1]
+    columns = np.empty((d, q))
+    for b in range(members.shape[0]):
+        for i in range(q):
+            for c in range(d):
+                columns[c, i] = rows[members[b, i], c]
+        for i in range(q):
+            first = i * (i + 1) // 2
+            _totals(kind, rows[members[b, i]], columns, total[b, first : first + i + 1])
+
+
+@njit(nogil=True, cache=True)
+def totals_across(kind: int, rows: Any, queries: Any, near: Any, total: Any) -> None:
+    """total[b, j], of the row queries[b] with the row near[b, j]."""
+    q, d = near.shape[1], rows.shape[1]
+    columns = np.empty((d, q))
+    for b in range(near.shape[0]):
+        for j in range(q):
+            for c in range(d):
+                columns[c, j] = rows[near[b, j], c]
+        _totals(kind, rows[queries[b]], columns, total[b])
+
+
+@njit(nogil=True, cache=True)
+def extend_each(K: Any, f: Any, count: Any, added: Any, value: Any, used: Any) -> None:
+    """value[b] = k · (K[A, A] + added·I)⁻¹ f[b, A] with the affinities K[b] of the pairs in `totals_within`.
+
+    A are the first `count[b]` rows of the set, k the affinities of its last row to them; `added` and `used`
+    as in `solve_subsets`.
+    """
+    last = f.shape[1]
+    matrix = np.empty(last * last)
+    coefficients = np.empty(last)
+    size = np.empty(3, dtype=np.int32)
+    upper = np.array([85], dtype=np.uint8)
+    for b in range(K.shape[0]):
+        n = count[b]
+        used[b] = 0
+        value[b] = 0.0
+        for attempt in range(added.size):
+            for i in range(n):
+                first = i * (i + 1) // 2
+                for j in range(i + 1):
+                    matrix[i * n + j] = K[b, first + j]
+                matrix[i * n + i] += added[attempt]
+                coefficients[i] = f[b, i]
+            size[0], size[1], size[2] = n, 1, 0
+            if n > 0:
+                _dposv(
+                    upper.ctypes,
+                    size.ctypes,
+                    size[1:].ctypes,
+                    matrix.ctypes,
+                    size.ctypes,
+                    coefficients.ctypes,
+                    size.ctypes,
+                    size[2:].ctypes,
+                )
+            used[b] = attempt if size[2] == 0 else -1
+            if used[b] >= 0:
+                break
+        first = last * (last + 1) // 2
+        for i in range(n):
+            value[b] += K[b, first + i] * coefficients[i]

@@ -1,0 +1,140 @@
+"""Many functions over one kernel matrix, each known on rows of its own.
+
+Two ways lead to the ridge extension of a function known on A and missing on M. *Directly*: factor
+K[A, A] + rI, of size |A|. By the *complement*: with P = (K + rI)⁻¹, shared by all functions, the missing
+values solve P[M, M] x = −P[M, A] f, of size |M|. They are equal; the cheaper is taken.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from manifill.arrays import Array, Mask, to_numpy
+from manifill.devices import TensorSubsets, tensor_inverse
+from manifill.solvers import mixed
+from manifill.solvers.base import Report, Solver
+from manifill.solvers.inverse import inverse
+from manifill.solvers.ridge import Ridge, mean_diagonal
+from manifill.solvers.subsets import Subsets, complement_pays
+from manifill.threads import product
+
+# Multiplications from which compiled code is worth loading: some milliseconds of LAPACK.
+_MUCH_WORK = 5e6
+# Rows from which factoring in single precision saves more than refining costs.
+_MANY_ROWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Functions on n rows, to be extended.
+
+    Attributes
+    ----------
+    F : (n, b), their values, zero where missing.
+    M : (n, b), True where missing.
+    """
+
+    F: Array
+    M: Mask
+
+    def extension(self, K: Array, solver: Solver) -> tuple[Array, list[Report]]:
+        """Values (n, b); where a function is known they mean nothing and its own are to be kept."""
+        C, reports = self._in_mixed_precision(K, solver)
+        if C is not None:
+            return product(K, C), reports
+        P, reports = self._inverse(K, solver)
+        if P is not None:
+            return self._by_complement(P), reports
+        C, reports = self._directly(K, solver)
+        return product(K, C), reports
+
+    def coefficients(self, K: Array, solver: Solver) -> tuple[Array, list[Report]]:
+        """C (n, b), zero where a function is missing, such that K C is its extension."""
+        C, reports = self._in_mixed_precision(K, solver)
+        if C is not None:
+            return C, reports
+        P, reports = self._inverse(K, solver)
+        if P is None:
+            return self._directly(K, solver)
+        # P[:, A] f + P[:, M] x vanishes on M, which is how x was found, and is C on A.
+        return product(P, self.F + self._by_complement(P)) * ~self.M, reports
+
+    def _in_mixed_precision(self, K: Array, solver: Solver) -> tuple[Array | None, list[Report]]:
+        """C of a large system, where its ridge allows to factor it in single precision."""
+        if not (isinstance(K, np.ndarray) and isinstance(solver, Ridge) and len(K) >= _MANY_ROWS):
+            return None, []
+        known, missing = self.known, self.missing
+        assert isinstance(known, Subsets)
+        assert isinstance(missing, Subsets)
+        if not mixed.worth_while(len(K), solver.ridge, known, missing):
+            return None, []
+        added = solver.ridge * mean_diagonal(K)
+        reports = self._report(added, added)
+        return cast("Array | None", mixed.solve(K, self.F, self.M, known, missing, added)), reports
+
+    def _directly(self, K: Array, solver: Solver) -> tuple[Array, list[Report]]:
+        unit = mean_diagonal(K)
+        if isinstance(solver, Ridge) and (self.known.work >= _MUCH_WORK or not isinstance(K, np.ndarray)):
+            C, added = self.known.solve(K, self.F, solver.added(unit))
+            return C, self._report(added, solver.ridge * unit)
+        C, reports = np.zeros(self.F.shape), []
+        assert isinstance(self.known, Subsets)
+        for A, J in self.known.sets:
+            factor = solver.factor(K[np.ix_(A, A)], unit)  # eigendata of K on A, or Cholesky
+            C[np.ix_(A, J)] = factor.coefficients(self.F[np.ix_(A, J)])  # Σ ⟨f, ψ_ℓ⟩ ψ_ℓ / λ_ℓ
+            reports.append(factor.report)
+        return C, reports
+
+    def _by_complement(self, P: Array) -> Array:
+        """X on M, zero on A."""
+        X, _ = self.missing.solve(P, -product(P, self.F), [0.0])
+        return X
+
+    def _inverse(self, K: Array, solver: Solver) -> tuple[Array | None, list[Report]]:
+        """P, where the complement is the cheaper way."""
+        small = self.known.work < _MUCH_WORK
+        if not isinstance(solver, Ridge) or small or not complement_pays(len(K), self.known, self.missing):
+            return None, []
+        added = solver.ridge * mean_diagonal(K)
+        return _inverse(K, added), self._report(added, added)
+
+    def _report(self, added: float, asked: float) -> list[Report]:
+        """One for all of them: there are thousands, sweep after sweep."""
+        return [Report(kept=round(float(self.known.sizes.mean())), added=added, jitter=added - asked)]
+
+    def lay_out(self) -> None:
+        """Do once, and now, what does not change from one kernel matrix to the next."""
+        if isinstance(self.known, TensorSubsets):
+            self.known.lay_out(self.F)
+
+    def trusted_in_vain(self) -> bool:
+        """Did a device find a matrix not positive definite that it was trusted with? Then it no longer is."""
+        on_device = [sets for sets in (self.known, self.missing) if isinstance(sets, TensorSubsets)]
+        failed = [sets for sets in on_device if not sets.succeeded()]
+        for sets in failed:
+            sets.trusting = False
+        return bool(failed)
+
+    @cached_property
+    def known(self) -> Subsets | TensorSubsets:
+        return _subsets(~self.M)
+
+    @cached_property
+    def missing(self) -> Subsets | TensorSubsets:
+        return _subsets(self.M)
+
+
+def _subsets(members: Mask) -> Subsets | TensorSubsets:
+    on_host = Subsets(to_numpy(members))
+    return on_host if isinstance(members, np.ndarray) else TensorSubsets(on_host, members.device)
+
+
+def _inverse(K: Array, added: float) -> Array | None:
+    """(K + added·I)⁻¹; None where it is not positive definite."""
+    if not isinstance(K, np.ndarray):
+        return tensor_inverse(K, added)
+    shifted = K.copy()
+    shifted.reshape(-1)[:: len(K) + 1] += added
+    return cast("Array | None", inverse(shifted))

@@ -1,0 +1,95 @@
+"""The two solvers for long tables, whose cost grows in proportion to the rows."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from manifill.arrays import Array
+from manifill.checks import complaint, require_number
+from manifill.solvers.base import Explained, Report
+from manifill.solvers.ridge import Ridge, mean_diagonal
+
+CHOICES = ("spread", "random")
+# What the others leave of a needless landmark's affinity to itself, in units of the mean.
+_NEEDLESS = 1e-8
+
+
+@dataclass(frozen=True)
+class Landmarks(Explained):
+    """Extends by K[:, L] c with (K[L, A] K[A, L] + r·k̄·K[L, L]) c = K[L, A] f, for landmarks L.
+
+    The kernel is replaced by its Nyström approximation K[:, L] K[L, L]⁻¹ K[L, :]; with all rows as landmarks
+    that is the kernel itself, and the extension that of `Ridge`. Suits smooth data of low dimension.
+
+    Parameters
+    ----------
+    count : number of landmarks, rows of the table; all rows where there are fewer.
+    ridge : r ≥ 0, as in `Ridge`.
+    rows : most known rows that the coefficients are fitted to; on longer tables a sample of them is drawn.
+    choice : "spread", which prefers rows far from the landmarks chosen before (k-means++), or "random".
+    """
+
+    count: int = 1000
+    ridge: float = 0.1
+    rows: int = 20_000
+    choice: str = "spread"
+    needs_psd: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_number("count of Landmarks", self.count, least=1, whole=True)
+        require_number("ridge of Landmarks", self.ridge, least=0)
+        require_number("rows of Landmarks", self.rows, least=1, whole=True)
+        if self.choice not in CHOICES:
+            raise complaint("choice of Landmarks", f"one of {', '.join(map(repr, CHOICES))}", self.choice)
+
+
+@dataclass(frozen=True)
+class Local(Explained):
+    """Extends to each missing entry from its k nearest known rows alone, by `Ridge` on them.
+
+    With k at least the number of known rows it is `Ridge` itself. Suits clustered data, and data of higher
+    dimension.
+
+    Parameters
+    ----------
+    k : known rows used for each entry.
+    ridge : r ≥ 0, as in `Ridge`.
+    """
+
+    k: int = 40
+    ridge: float = 0.1
+    needs_psd: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_number("k of Local", self.k, least=1, whole=True)
+        require_number("ridge of Local", self.ridge, least=0)
+
+
+class NormalEquations:
+    """K[L, A] K[A, L] and K[L, A] f, summed over chunks of the known rows A."""
+
+    def __init__(self, m: int) -> None:
+        self.products = np.zeros((m, m))
+        self.projections = np.zeros(m)
+
+    def solve(self, among: Array, ridge: float) -> tuple[Array, Report]:
+        """Coefficients (m,), from the affinities among the landmarks, (m, m); zero for needless ones."""
+        unit = mean_diagonal(among)
+        factored, order, rank, _ = dpstrf(among, tol=_NEEDLESS * unit, lower=1)
+        needed = order[:rank] - 1
+        lower = np.tril(factored[:rank, :rank])
+        # In the basis in which K[L, L] is the identity the equations are well conditioned by their ridge.
+        half = _solve(lower, self.products[np.ix_(needed, needed)])
+        factor = Ridge(ridge).factor(_solve(lower, half.T), unit)
+        solution = factor.coefficients(_solve(lower, self.projections[needed]))
+        coefficients = np.zeros(len(among))
+        coefficients[needed] = solve_triangular(lower, solution, lower=True, trans=1, check_finite=False)
+        return coefficients, replace(factor.report, kept=rank, dropped=len(among) - rank)
+
+
+def _solve(lower: Array, right: Array) -> Array:
+    solved: Array = solve_triangular(lower, right, lower=True, check_finite=False)
+    return solved

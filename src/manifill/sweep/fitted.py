@@ -1,0 +1,20 @@
+"""What a swept table leaves behind for rows that come later."""
+
+from dataclasses import dataclass
+
+from manifill.arrays import Array
+from manifill.kernels import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Extensions of every block of columns, as sums of affinities to some rows.
+
+    Attributes
+    ----------
+    centres : (m, d), these rows, in standard units.
+    fits : for every block its tuned kernel and the coefficients (m, |block|) of its columns.
+    """
+
+    centres: Array
+    fits: tuple[tuple[Kernel, Array], ...]
