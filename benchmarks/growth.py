@@ -21,7 +21,7 @@ ROWS, COLUMNS = 400, 20
 WIDE = f"{ROWS} rows, 50 % missing, 2 sweeps"
 LONG = f"{COLUMNS} columns, 20 % missing, 2 sweeps"
 # Seconds for one fill: more patience with ours, whose growth is the question.
-OUR_LIMIT, PEER_LIMIT = 1800, 300
+OUR_LIMIT, PEER_LIMIT = 1800, 120
 
 
 @dataclass(frozen=True)

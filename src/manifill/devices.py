@@ -34,6 +34,11 @@ def is_tensor(array: object) -> bool:
     return type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "device")
 
 
+def from_tensor(X: Any) -> tuple[Any, str | None]:
+    """A tensor as a numpy array, and the device it came from; anything else as it is, and None."""
+    return (X.detach().cpu().numpy(), str(X.device)) if is_tensor(X) else (X, None)
+
+
 def find_device(device: object) -> str | None:
     """The name of the device asked for, None for plain numpy.
 
@@ -64,7 +69,9 @@ def find_device(device: object) -> str | None:
 
 def place(array: Any, device: str | None) -> Any:
     """The array on the device, as a tensor; as it is where the device is None."""
-    return array if device is None else _torch().as_tensor(np.array(array), device=device)
+    if device is None:
+        return array
+    return _torch().as_tensor(np.array(array), device=device)
 
 
 def tensor_absolute_distance(X: Array, Y: Array) -> Array:

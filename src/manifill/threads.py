@@ -97,6 +97,21 @@ def n_workers() -> int:
     return 1 if workers is None else workers.count
 
 
+def symmetric_product(A: Any, B: Any) -> Any:
+    """A @ B where that is symmetric: five eighths of the work, shared out."""
+    C = np.empty((len(A), len(A)), dtype=np.result_type(A, B))
+    tiles = list(pairwise(np.linspace(0, len(A), 5).astype(int).tolist()))
+
+    def write(tile: tuple[int, int]) -> None:
+        first, last = tile
+        C[first:last, :last] = A[first:last] @ B[:, :last]
+
+    share(write, reversed(tiles))  # the longest first
+    for first, last in tiles:
+        C[:first, first:last] = C[first:last, :first].T
+    return C
+
+
 def product(A: Any, B: Any) -> Any:
     """A @ B, its rows shared out; tensors are left to their own device."""
     if not isinstance(A, np.ndarray) or A.size * B.shape[1] < _SMALL_PRODUCT:

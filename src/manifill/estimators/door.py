@@ -13,7 +13,7 @@ def impute(X: Any, **options: Any) -> Any:
     ----------
     X : (n, d) array, list of lists, pandas or polars DataFrame; NaN (or null) where missing.
     **options : any parameter of `IGHImputer`: kernel, solver, schedule, start, order, max_sweeps, tol,
-        time_limit, bounds, groups, random_state, add_indicator, keep_empty_features, verbose.
+        time_limit, bounds, groups, device, n_jobs, random_state, add_indicator, keep_empty_features, verbose.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Mask, Table
 from manifill.checks import require_flag, require_number
-from manifill.devices import find_device
+from manifill.devices import find_device, from_tensor, place
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
 from manifill.estimators.validation import column_labels, read_bounds, read_groups, read_table
 from manifill.estimators.words import (
@@ -82,7 +82,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         Columns, by name or number, that belong to one variable and are left out together, such as its
         dummies.
     device : None, "auto", "cuda" or another device of torch's, default=None
-        Where the arithmetic runs. None is the processor, through numpy; the others need torch.
+        Where the arithmetic runs. None is where X is: numpy on the processor, or the card of a torch tensor.
+        "auto" takes a card where there is one. Tensors in, tensors out.
     n_jobs : int or None, default=None
         Threads, as in joblib; -1 is all cores. None is what `joblib.parallel_config` says, and otherwise as
         many as BLAS may use.
@@ -204,8 +205,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Fill new rows (m, d) from the fitted ones, each on its own."""
         check_is_fitted(self)
+        X, came_from = from_tensor(X)
         given = read_table(self, X, reset=False)
-        return self._assemble(given, self._model.complete(given[:, self._kept]))
+        return place(self._assemble(given, self._model.complete(given[:, self._kept])), came_from)
 
     @property
     def completed_(self) -> Any:
@@ -214,7 +216,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         state = self._model.state
         given = np.full((len(state.problem.given), self.n_features_in_), np.nan, state.problem.given.dtype)
         given[:, self._kept] = state.problem.given
-        return self._assemble(given, state.X)
+        return place(self._assemble(given, state.X), self._came_from)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that come out."""
@@ -235,6 +237,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     def _run(self, X: Any) -> Iterator[State]:
         """Validate everything, store what is known before the first sweep, and set the run up."""
+        X, came_from = from_tensor(X)
         for flag in ("add_indicator", "keep_empty_features", "verbose"):
             require_flag(flag, getattr(self, flag))
         given = read_table(self, X, reset=True)
@@ -242,8 +245,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
         kernel = as_kernel(self.kernel)
         solver = as_solver(self.solver, kernel, (len(given), int(kept.sum())))
-        device = find_device(self.device)
-        schedule = as_schedule(self.schedule, int(kept.sum()))
+        on_card = came_from is not None and came_from != "cpu"
+        device = find_device(came_from if self.device is None and on_card else self.device)
+        schedule = as_schedule(self.schedule, len(given), int(kept.sum()))
         run = sweeps(
             Problem.of(
                 given[:, kept],
@@ -268,7 +272,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
                 EmptyColumnWarning,
                 stacklevel=2,
             )
-        self._kept, self._device = kept, device
+        self._kept, self._device, self._came_from = kept, device, came_from
         self.kernel_, self.solver_, self.schedule_ = kernel, solver, schedule
         self.indicator_ = MissingIndicator(error_on_new=False).fit(given) if self.add_indicator else None
         return run
@@ -313,7 +317,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     def _forget(self) -> None:
         """Drop an earlier fit, so that a fit which fails is not mistaken for it."""
         for name in [
-            name for name in vars(self) if name.endswith("_") or name in ("_model", "_kept", "_device")
+            name
+            for name in vars(self)
+            if name.endswith("_") or name in ("_model", "_kept", "_device", "_came_from")
         ]:
             delattr(self, name)
 

@@ -129,7 +129,7 @@ def _solver_for(kernel: Kernel, n: int, d: int) -> AnySolver:
     return Landmarks(why=f"{many}; with {d} columns landmarks stand for them")
 
 
-def as_schedule(value: object, d: int) -> Schedule:
+def as_schedule(value: object, n: int, d: int) -> Schedule:
     """A word, a number of columns, or a schedule → a schedule."""
     if isinstance(value, Schedule):
         return value
@@ -137,9 +137,9 @@ def as_schedule(value: object, d: int) -> Schedule:
         return Schedule(columns=int(value))
     if isinstance(value, str):
         words: dict[str, Callable[[], Schedule]] = {
-            "auto": lambda: Schedule.auto(d),
+            "auto": lambda: Schedule.auto(d, n),
             "column": Schedule,
-            "block": lambda: Schedule(columns=max(2, Schedule.auto(d).columns)),
+            "block": lambda: Schedule(columns=max(2, Schedule.auto(d, n).columns)),
         }
         return _look_up("schedule", value, words, "a number of columns per block")
     raise complaint("schedule", "'auto', 'column', 'block' or a whole number ≥ 1", value)

@@ -20,7 +20,7 @@ from manifill.solvers.ridge import Ridge, mean_diagonal
 from manifill.solvers.subsets import Subsets, complement_pays
 from manifill.threads import product
 
-# Multiplications from which compiled code is worth loading: some milliseconds of LAPACK.
+# Arithmetic operations from which compiled code is worth loading: some milliseconds of LAPACK.
 _MUCH_WORK = 5e6
 # Rows from which factoring in single precision saves more than refining costs.
 _MANY_ROWS = 1000

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotri, spotrf, spotri
 
-from manifill.threads import product
+from manifill.threads import product, symmetric_product
 
 # Rows up to which LAPACK, on one thread, is as quick as halves and matrix products on several.
 _FEW_ROWS = 600
@@ -29,12 +29,12 @@ def inverse(K: Matrix) -> Matrix | None:
     if first is None:
         return None
     W = product(first, B)
-    second = inverse(K[half:, half:] - product(B.T, W))
+    second = inverse(K[half:, half:] - symmetric_product(B.T, W))
     if second is None:
         return None
     P = np.empty_like(K)
     corner = product(W, second)
-    P[:half, :half] = first + product(corner, W.T)
+    P[:half, :half] = first + symmetric_product(corner, W.T)
     P[:half, half:] = -corner
     P[half:, :half] = -corner.T
     P[half:, half:] = second

@@ -28,7 +28,7 @@ class Subsets:
         self.columns = [np.array(J) for J in columns.values()]
         self.sizes = members.sum(axis=0)[[J[0] for J in self.columns]]
         self.work = float((self.sizes.astype(np.float64) ** 3).sum() / 3)
-        """Multiplications that their Cholesky factorisations take."""
+        """Arithmetic operations that their Cholesky factorisations take."""
 
     @cached_property
     def sets(self) -> list[tuple[Indices, Indices]]:
@@ -70,7 +70,7 @@ class Subsets:
 
 
 class Work(Protocol):
-    """Anything that says how many multiplications it takes."""
+    """Anything that says how much arithmetic it takes."""
 
     @property
     def work(self) -> float: ...

@@ -53,7 +53,7 @@ def sweeps(
     stopping : rules; default `RelativeChange()` and `SweepLimit()`.
     rng : a seed or a generator. The same seed gives the same states.
     truth : (N, d), the complete table in the user's units; then the trace records the paper's error.
-    device : where the arithmetic runs: None for numpy, or a device of torch's, as `devices.find` names it.
+    device : where the arithmetic runs: None for numpy, or a device of torch's, as `find_device` names it.
     n_jobs : threads, as in `Workers`.
 
     Examples

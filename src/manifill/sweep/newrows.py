@@ -64,11 +64,13 @@ class Model:
         M = np.isnan(given)
         Z = problem.scaling.standardise(np.where(M, 0.0, given).astype(np.float64))
         filled = np.where(M, 0.0, Z)
-        rows = np.flatnonzero(M.any(axis=1) & ~M.all(axis=1) & bool(len(self.state.Z)))
-        with Workers(self.n_jobs):
-            for first in range(0, len(rows), self._visitors[1]):
-                part = rows[first : first + self._visitors[1]]
-                filled[part] = self._fill(filled[part], M[part])
+        rows = np.flatnonzero(M.any(axis=1) & ~M.all(axis=1))
+        if len(rows) and len(self.state.Z):
+            with Workers(self.n_jobs):
+                _, at_a_time = self._visitors
+                for first in range(0, len(rows), at_a_time):
+                    part = rows[first : first + at_a_time]
+                    filled[part] = self._fill(filled[part], M[part])
         return problem.complete(given, filled)
 
     def _fill(self, Z: Array, M: Mask) -> Array:

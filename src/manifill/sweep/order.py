@@ -28,13 +28,17 @@ class Schedule:
         require_number("columns of Schedule", self.columns, least=1, whole=True)
 
     @classmethod
-    def auto(cls, d: int) -> "Schedule":
+    def auto(cls, d: int, n: int = 0) -> "Schedule":
         """One column at a time on narrow tables, blocks of a growing share of the columns on wide data.
 
-        3 of 100 columns, 125 of 1,000, 1,024 of 4,096 and more. What a block costs in accuracy shrinks with
-        the number of columns that are left: measured in docs/measurements.md, it stays below half a percent.
+        3 of 100 columns, 125 of 1,000, 1,024 of 4,096 and more; a twelfth of 150 and more where there are
+        1,000 rows, whose kernel matrix is dear. What a block costs in accuracy shrinks with the number of
+        columns that are left: measured in docs/measurements.md, it stays below half a percent.
         """
-        return cls(columns=min(max(int((d / 40) ** 1.5), 1), 1024))
+        columns = (d / 40) ** 1.5
+        if n >= 1000 and d >= 150:
+            columns = max(columns, d / 12)
+        return cls(columns=min(max(int(columns), 1), 1024))
 
     def blocks(self, groups: Groups, rng: np.random.Generator) -> tuple[Block, ...]:
         """All columns, each in one block; groups are never split.
