@@ -1,5 +1,7 @@
 # Every target makes its own environment in .venv; a Python of at least 3.11 is all it needs.
 PYTHON ?= python3
+# The tests of the device engine need torch, which is large: make test TORCH=torch
+TORCH ?=
 BIN := .venv/bin
 READY := .venv/ready
 
@@ -18,7 +20,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY)         ## accuracy and time, ours and the peers', side by side
+bench: $(READY)         ## accuracy, time and memory, ours and the peers', into benchmarks/results/
 	$(BIN)/python -m benchmarks
 
 clean:
@@ -27,5 +29,6 @@ clean:
 $(READY): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manifill needs Python 3.11 or newer')"
 	$(PYTHON) -m venv .venv
+	$(if $(TORCH),$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH))
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(READY)

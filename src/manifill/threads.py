@@ -6,6 +6,7 @@ ones up to thirty times slower. So while a sweep runs BLAS is held to one thread
 here; afterwards everything is as it was.
 """
 
+import numbers
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -16,6 +17,8 @@ from typing import Any, Self, TypeVar
 import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
+
+from manifill.checks import complaint
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -36,6 +39,9 @@ class Workers:
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
+        whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
+        if n_jobs is not None and not (whole and n_jobs != 0):
+            raise complaint("n_jobs", "None or a whole number other than 0", n_jobs)
         self.n_jobs = n_jobs
 
     @cached_property

@@ -13,8 +13,8 @@ from manifill.kernels import (
     SelfTuning,
     SemiLinear,
 )
-from manifill.solvers import ConditionNumber, Ridge, Spectral
-from manifill.sweep import Ledger, Problem, SweepLimit, sweeps
+from manifill.solvers import ConditionNumber, Landmarks, Local, Ridge, Spectral
+from manifill.sweep import Ledger, Problem, Schedule, SweepLimit, sweeps
 
 KERNELS = [Gaussian(), Laplacian(), SemiLinear(Laplacian(), 0.5), SelfTuning(3), Polynomial(), Cosine()]
 
@@ -123,3 +123,45 @@ def test_columns_with_the_same_holes_share_a_factor_and_get_the_fill_of_their_ow
     for column in (1, 4, 7):
         np.testing.assert_allclose(together[:, column], fill([column])[:, column], atol=1e-12)
     assert sizes == [45] * 4
+
+
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.psd], ids=repr)
+@pytest.mark.parametrize(
+    "solver", [Landmarks(90, 0.05), Landmarks(90, 0.05, choice="random"), Local(90, 0.05)]
+)
+def test_with_all_rows_the_solvers_for_long_tables_are_the_exact_one(kernel, solver, rng):
+    X = np.sin(rng.random((90, 2)) @ rng.standard_normal((2, 7)) * 2)
+    X[rng.random(X.shape) < 0.25] = np.nan
+    problem = Problem.of(X)
+    exact, long = (
+        last(problem, kernel=kernel, solver=one, stopping=[SweepLimit(2)]) for one in (Ridge(0.05), solver)
+    )
+    np.testing.assert_allclose(long, exact, atol=1e-6)
+
+
+def test_landmarks_found_anew_equal_those_in_the_ledger(rng, monkeypatch):
+    X = np.sin(rng.random((120, 2)) @ rng.standard_normal((2, 9)) * 2)
+    X[rng.random(X.shape) < 0.25] = np.nan
+    fills = []
+    for most_kept, chunk in ((2**25, 2**22), (0, 500)):
+        monkeypatch.setattr("manifill.sweep.landmarks._MOST_KEPT", most_kept)
+        monkeypatch.setattr("manifill.sweep.landmarks._CHUNK", chunk)
+        solver = Landmarks(30)
+        fills.append(last(Problem.of(X), kernel=SemiLinear(), solver=solver, stopping=[SweepLimit(3)]))
+    np.testing.assert_allclose(*fills, atol=1e-9)
+
+
+def test_threads_do_not_change_the_answer(rng):
+    X = np.sin(rng.random((320, 3)) @ rng.standard_normal((3, 60)) * 2)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    fills = [
+        last(
+            Problem.of(X),
+            kernel=SemiLinear(Laplacian()),
+            solver=Ridge(),
+            schedule=Schedule(12),
+            n_jobs=n_jobs,
+        )
+        for n_jobs in (1, 2)
+    ]
+    np.testing.assert_allclose(*fills, atol=1e-12)

@@ -119,11 +119,11 @@ def _solver_for(kernel: Kernel, n: int, d: int) -> AnySolver:
     if not kernel.psd:
         raise InvalidInput(
             f"{kernel!r} is not known to be positive semi-definite, so only solver='spectral' can use it, "
-            f"and for {n:,} rows that takes {gigabytes:.0f} GB and very long. Use another kernel, or name "
+            f"and for {n:,} rows that takes {gigabytes:,.0f} GB and very long. Use another kernel, or name "
             "the solver to have it all the same; a function that is positive semi-definite can be passed as "
             "manifill.kernels.Custom(function, psd=True)."
         )
-    many = f"all pairs of {n:,} rows would take long, and {gigabytes:.1f} GB"
+    many = f"all pairs of {n:,} rows would take long, and {gigabytes:,.1f} GB"
     if d > FEW_COLUMNS and kernel.additive:
         return Local(why=f"{many}; with {d} columns each entry is filled from its near rows")
     return Landmarks(why=f"{many}; with {d} columns landmarks stand for them")

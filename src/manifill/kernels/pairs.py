@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from manifill.arrays import Array, Indices, namespace, set_diagonal, zero_unless
 from manifill.devices import tensor_absolute_distance
-from manifill.threads import share_rows
+from manifill.threads import product, share_rows, symmetric_product
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,17 @@ class PairStatistic:
             else:
                 total[rows] += part
 
-        if isinstance(total, np.ndarray):
+        if isinstance(total, np.ndarray) and (X.shape[1] < _WIDE or self is ABSOLUTE_DISTANCE):
             share_rows(add_rows, len(X), len(Y))
         else:
-            total += sign * self.between(X, Y)
+            total += sign * self.between(X, Y)  # one product of matrices, shared out by itself
 
 
 # Measured, 400 rows: from ten columns on the matrix product is faster than the
 # pair-by-pair loop (4096 columns: 11 ms against 215 ms); below that the loop wins and cancels nothing.
 _FEW_COLUMNS = 10
+# Columns from which one product of whole matrices is faster than one for every slice of rows.
+_WIDE = 64
 # Rows from which loading compiled code pays: it is 4 to 17 times faster than cdist.
 _MANY_ROWS = 300
 
@@ -61,7 +63,8 @@ def _squared_distance(X: Array, Y: Array) -> Array:
     right = Y - mean
     left = right if X is Y else X - mean
     norms = _squared_norm(right)
-    distance: Array = (left @ right.T) * -2.0
+    distance: Array = _inner_product(left, right)
+    distance *= -2.0
     distance += (norms if X is Y else _squared_norm(left))[:, None]
     distance += norms[None, :]
     zero_unless(distance > 0, distance)
@@ -87,8 +90,9 @@ def _by_pairs(X: Array, Y: Array, metric: Literal["sqeuclidean", "cityblock"]) -
 
 
 def _inner_product(X: Array, Y: Array) -> Array:
-    product: Array = X @ Y.T
-    return product
+    wide = X.shape[1] >= _WIDE and isinstance(X, np.ndarray)
+    inner: Array = symmetric_product(X, X.T) if wide and X is Y else product(X, Y.T)
+    return inner
 
 
 def _squared_norm(X: Array) -> Array:

@@ -85,6 +85,8 @@ class Columns:
             factor = solver.factor(K[np.ix_(A, A)], unit)  # eigendata of K on A, or Cholesky
             C[np.ix_(A, J)] = factor.coefficients(self.F[np.ix_(A, J)])  # Σ ⟨f, ψ_ℓ⟩ ψ_ℓ / λ_ℓ
             reports.append(factor.report)
+        if isinstance(solver, Ridge):
+            return C, self._report(max(report.added for report in reports), solver.ridge * unit)
         return C, reports
 
     def _by_complement(self, P: Array) -> Array:

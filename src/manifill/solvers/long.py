@@ -14,7 +14,7 @@ from manifill.solvers.ridge import Ridge, mean_diagonal
 
 CHOICES = ("spread", "random")
 # What the others leave of a needless landmark's affinity to itself, in units of the mean.
-_NEEDLESS = 1e-8
+_NEEDLESS = 1e-7
 
 
 @dataclass(frozen=True)

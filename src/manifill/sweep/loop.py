@@ -77,6 +77,7 @@ def sweeps(
             "A precomputed kernel has no columns to leave out, which filling a table needs; use another "
             "kernel, or GeometricHarmonics to extend a function with it."
         )
+    workers = Workers(n_jobs)
     start_rng, schedule_rng, order_rng, method_rng = np.random.default_rng(rng).spawn(4)
     seed = int(method_rng.integers(2**32))
     order = order or RandomOrder()
@@ -89,7 +90,7 @@ def sweeps(
         status = Status.NOTHING_MISSING if problem.rows.all() else Status.ONLY_EMPTY_ROWS
     first = SweepRecord(sweep=0, error=_error(truth, problem, Z))
     state = State(problem, place(Z, device), blocks, (first,), status, seed)
-    method, workers = method_of(problem, blocks, kernel, solver, seed, device), Workers(n_jobs)
+    method = method_of(problem, blocks, kernel, solver, seed, device)
     while state.status is Status.RUNNING:
         yield state
         visit = order(to_visit, problem, order_rng)

@@ -1,0 +1,113 @@
+"""Every way of extending many functions over one kernel matrix gives the same."""
+
+import numpy as np
+import pytest
+
+from manifill.errors import NotPositiveDefinite
+from manifill.kernels import Gaussian, SemiLinear
+from manifill.solvers import Columns, Ridge, columns, mixed
+from manifill.solvers.inverse import inverse
+from manifill.threads import Workers
+
+RIDGE = 0.05
+
+
+def case(rng, n, b, rate):
+    X = rng.standard_normal((n, 3))
+    K = SemiLinear(Gaussian(), 0.3).gram(X)
+    M = rng.random((n, b)) < rate
+    M[:, 1] = M[:, 0]  # columns that share their holes share a factorisation
+    F = np.where(M, 0.0, np.sin(X @ rng.standard_normal((3, b))))
+    return K, F, M
+
+
+def long_way(K, F, M, ridge=RIDGE):
+    C = np.zeros(F.shape)
+    added = ridge * np.diagonal(K).mean()
+    for j in range(F.shape[1]):
+        A = np.flatnonzero(~M[:, j])
+        C[A, j] = np.linalg.solve(K[np.ix_(A, A)] + added * np.eye(len(A)), F[A, j])
+    return C
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.5, 0.8], ids="{:.0%}".format)
+@pytest.mark.parametrize("much", [0.0, np.inf], ids=["compiled", "numpy"])
+def test_extension_and_coefficients(rate, much, rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MUCH_WORK", much)
+    K, F, M = case(rng, 90, 30, rate)
+    C = long_way(K, F, M)
+    with Workers(2):
+        found, reports = Columns(F, M).coefficients(K, Ridge(RIDGE))
+        extended, _ = Columns(F, M).extension(K, Ridge(RIDGE))
+    np.testing.assert_allclose(found, C, atol=1e-9)
+    np.testing.assert_allclose(extended[M], (K @ C)[M], atol=1e-9)
+    assert reports[0].added == pytest.approx(RIDGE * np.diagonal(K).mean())
+    assert reports[0].jitter == pytest.approx(0.0, abs=1e-15)
+
+
+def test_the_complement_is_taken_where_it_is_cheaper(rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+    taken = []
+    monkeypatch.setattr(columns, "inverse", lambda K: taken.append(len(K)) or inverse(K))
+    for rate, expected in ((0.15, [90]), (0.8, [])):
+        taken.clear()
+        K, F, M = case(rng, 90, 30, rate)
+        Columns(F, M).extension(K, Ridge(RIDGE))
+        assert taken == expected
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.7], ids="{:.0%}".format)
+def test_single_precision_is_refined_to_double(rate, rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MANY_ROWS", 50)
+    K, F, M = case(rng, 200, 12, rate)
+    taken = []
+    solve = mixed.solve
+    monkeypatch.setattr(mixed, "solve", lambda *a: taken.append(1) or solve(*a))
+    with Workers(2):
+        found, _ = Columns(F, M).coefficients(K, Ridge(RIDGE))
+    assert taken
+    np.testing.assert_allclose(found, long_way(K, F, M), atol=1e-7)
+
+
+def test_where_the_ridge_is_too_small_for_single_precision_it_is_not_used(rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MANY_ROWS", 50)
+    monkeypatch.setattr(mixed, "solve", lambda *a: pytest.fail("factored in single precision"))
+    K, F, M = case(rng, 200, 6, 0.5)
+    found, _ = Columns(F, M).coefficients(K, Ridge(1e-5))
+    np.testing.assert_allclose(found, long_way(K, F, M, 1e-5), atol=1e-6)
+
+
+def test_refining_that_does_not_help_is_given_up(rng):
+    K, F, M = case(rng, 200, 6, 0.5)
+    found = Columns(F, M)
+    assert mixed.solve(K, F, M, found.known, found.missing, 1e-13) is None
+
+
+def test_a_matrix_that_is_not_positive_definite_is_refused(rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+    K, F, M = case(rng, 60, 4, 0.6)
+    with pytest.raises(NotPositiveDefinite, match=r"known rows with .* added to the diagonal are not"):
+        Columns(F, M).extension(-K, Ridge(0.0))
+
+
+def test_jitter_is_added_where_rounding_needs_it_and_reported(monkeypatch):
+    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+    K = np.ones((30, 30))
+    M = np.zeros((30, 2), dtype=bool)
+    M[20:, 0] = M[25:, 1] = True
+    _, reports = Columns(np.where(M, 0.0, 1.0), M).coefficients(K, Ridge(0.0))
+    assert reports[0].jitter > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [5, 700, 1301])
+def test_inverse(n, dtype, rng):
+    A = rng.standard_normal((n, n)).astype(dtype)
+    K = A @ A.T / n + np.eye(n, dtype=dtype)
+    with Workers(2):
+        P = inverse(K)
+    assert P.dtype == dtype
+    np.testing.assert_allclose(P @ K, np.eye(n), atol=1e-3 if dtype == np.float32 else 1e-11)
+    assert inverse(-K) is None
+    K[-1, -1] = -1.0
+    assert inverse(K) is None

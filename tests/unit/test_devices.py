@@ -1,0 +1,112 @@
+"""The device engine, on tensors of the processor."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from manifill import IGHImputer
+from manifill.devices import TensorSubsets, find_device
+from manifill.errors import IncompatibleKernel, InvalidInput, MissingDependency
+from manifill.kernels import Custom, Gaussian, NeighborDistance, Polynomial, SemiLinear
+from manifill.solvers import Ridge
+from manifill.solvers.subsets import Subsets
+
+
+def test_without_torch_the_command_that_installs_it_is_said(monkeypatch, curved):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    X, M = curved
+    with pytest.raises(MissingDependency, match=r"pip install 'manifill\[gpu\]'"):
+        IGHImputer(device="cuda").fit(np.where(M, np.nan, X))
+    assert find_device("auto") is None
+    assert find_device(None) is None
+
+
+class TestWithTorch:
+    @pytest.fixture(autouse=True)
+    def torch(self):
+        return pytest.importorskip("torch", reason="needs torch: pip install 'manifill[gpu]'")
+
+    @pytest.fixture
+    def damaged(self, rng):
+        X = np.sin(rng.random((90, 3)) @ rng.standard_normal((3, 30)) * 2)
+        return np.where(rng.random(X.shape) < 0.4, np.nan, X)
+
+    @pytest.mark.parametrize(
+        "kernel",
+        ["auto", "gaussian", "laplacian", "cosine", Polynomial(), SemiLinear(Gaussian(NeighborDistance()))],
+        ids=str,
+    )
+    @pytest.mark.parametrize("schedule", ["column", 8])
+    @pytest.mark.parametrize("rate", [0.1, 0.6])
+    def test_same_numbers_as_numpy(self, kernel, schedule, rate, rng):
+        X = np.sin(rng.random((90, 3)) @ rng.standard_normal((3, 30)) * 2)
+        damaged = np.where(rng.random(X.shape) < rate, np.nan, X)
+        ours, theirs = (
+            IGHImputer(kernel, schedule=schedule, device=device, random_state=0).fit(damaged)
+            for device in (None, "cpu")
+        )
+        np.testing.assert_allclose(theirs.completed_, ours.completed_, atol=1e-9)
+        np.testing.assert_allclose(theirs.transform(damaged), ours.transform(damaged), atol=1e-9)
+        for a, b in zip(ours.trace_[1:], theirs.trace_[1:], strict=True):
+            np.testing.assert_allclose(
+                [b.change, b.bandwidth, b.ridge], [a.change, a.bandwidth, a.ridge], rtol=1e-6
+            )
+
+    def test_tensors_in_tensors_out(self, torch, damaged):
+        expected = IGHImputer(random_state=0).fit_transform(damaged)
+        for dtype in (torch.float64, torch.float32):
+            tensor = torch.tensor(damaged, dtype=dtype, requires_grad=True)
+            imputer = IGHImputer(random_state=0)
+            filled = imputer.fit_transform(tensor)
+            assert isinstance(filled, torch.Tensor)
+            assert (filled.dtype, filled.device) == (dtype, tensor.device)
+            np.testing.assert_allclose(filled.numpy(), expected, atol=1e-3)
+            assert isinstance(imputer.transform(tensor[:3]), torch.Tensor)
+            assert isinstance(imputer.transform(damaged[:3]), np.ndarray)
+
+    def test_structured_holes_share_factorisations(self, rng):
+        X = np.sin(rng.random((80, 2)) @ rng.standard_normal((2, 12)))
+        X[rng.choice(80, 20, replace=False)[:, None], np.arange(9)] = np.nan
+        X[5, 10] = np.nan
+        fills = [IGHImputer(schedule=6, device=d, random_state=0).fit_transform(X) for d in (None, "cpu")]
+        np.testing.assert_allclose(*fills, atol=1e-9)
+
+    def test_large_batches_are_cut(self, torch, rng, monkeypatch):
+        monkeypatch.setattr("manifill.devices._LARGEST_BATCH", 3000)
+        members = rng.random((40, 15)) < 0.5
+        K = Gaussian().gram(rng.standard_normal((40, 2)))
+        F = rng.standard_normal((40, 15))
+        host, device = Subsets(members), TensorSubsets(Subsets(members), "cpu")
+        assert len(device._batches) > 1
+        expected, _ = host.solve(K, F, [0.1])
+        found, _ = device.solve(torch.as_tensor(K), torch.as_tensor(F), [0.1])
+        np.testing.assert_allclose(found.numpy(), expected, atol=1e-10)
+
+    def test_a_factorisation_that_was_trusted_in_vain_is_done_again_with_care(self, damaged, monkeypatch):
+        damaged = np.concatenate([damaged, damaged, damaged])  # rows thrice: K is singular
+        asked = []
+        succeeded = TensorSubsets.succeeded
+        monkeypatch.setattr(
+            TensorSubsets, "succeeded", lambda self: asked.append(succeeded(self)) or asked[-1]
+        )
+        kernel = Polynomial(1, 0.0)
+        imputer = IGHImputer(kernel, solver=Ridge(0.0), device="cpu", random_state=0, max_sweeps=2).fit(
+            damaged
+        )
+        assert not all(asked)
+        assert imputer.trace_[-1].jitter > 0
+
+    def test_a_kernel_that_is_not_psd_after_all_is_named(self, damaged):
+        with pytest.raises(InvalidInput, match="On a device columns are extended by the ridge solver"):
+            IGHImputer(Custom(lambda A, B: A @ B.T, psd=True), solver="ridge", device="cpu").fit(damaged)
+        with pytest.raises(IncompatibleKernel, match="needs a positive semi-definite kernel"):
+            IGHImputer("self_tuning", solver="ridge", device="cpu").fit(damaged)
+
+    def test_devices_that_are_not_there(self, torch, damaged):
+        with pytest.raises(InvalidInput, match="device must be None, 'auto', 'cpu', 'cuda'"):
+            IGHImputer(device="gpu").fit(damaged)
+        if not torch.cuda.is_available():
+            with pytest.raises(InvalidInput, match="needs a graphics card that torch can use"):
+                IGHImputer(device="cuda").fit(damaged)
+            assert find_device("auto") is None

@@ -1,0 +1,162 @@
+"""Landmarks and near rows: what they promise to someone with a long table."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from manifill import GeometricHarmonics, IGHImputer
+from manifill.errors import IncompatibleKernel, InvalidInput
+from manifill.estimators import words
+from manifill.kernels import Custom, Gaussian, SelfTuning, SemiLinear
+from manifill.metrics import nrmse
+from manifill.solvers import Landmarks, Local, NormalEquations, Ridge, Spectral
+
+SOLVERS = [Landmarks(60), Local(15)]
+
+
+@pytest.fixture
+def surface(rng):
+    X = np.sin(rng.random((700, 2)) @ rng.standard_normal((2, 12)) * 3)
+    M = rng.random(X.shape) < 0.2
+    return X, M, np.where(M, np.nan, X)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+class TestBoth:
+    def test_fills_well_and_touches_nothing_else(self, solver, surface):
+        X, M, damaged = surface
+        filled = IGHImputer(solver=solver, random_state=0).fit_transform(damaged)
+        assert nrmse(X, filled, M) < 0.35  # the column means: 1
+        np.testing.assert_array_equal(filled[~M], X[~M])
+
+    def test_same_seed_same_fill_whatever_the_threads(self, solver, surface):
+        fills = [
+            IGHImputer(solver=solver, random_state=3, n_jobs=n_jobs, max_sweeps=2).fit_transform(surface[2])
+            for n_jobs in (1, 2)
+        ]
+        np.testing.assert_array_equal(*fills)
+
+    def test_new_rows_do_not_depend_on_their_company(self, solver, surface):
+        X, M, damaged = surface
+        imputer = IGHImputer(solver=solver, random_state=0).fit(damaged[:500])
+        together = imputer.transform(damaged[500:])
+        assert nrmse(X[500:], together, M[500:]) < 0.35
+        for i in (0, 31, 199):
+            alone = imputer.transform(damaged[500 + i : 501 + i])
+            np.testing.assert_allclose(alone[0], together[i], atol=1e-9)
+
+    def test_pickled_after_transforming(self, solver, surface):
+        imputer = IGHImputer(solver=solver, random_state=0, max_sweeps=1).fit(surface[2])
+        filled = imputer.transform(surface[2][:5])
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(imputer)).transform(surface[2][:5]), filled)
+
+    def test_blocks_groups_bounds_and_constant_columns(self, solver, surface):
+        damaged = surface[2].copy()
+        damaged[:, 3] = np.where(np.isnan(damaged[:, 3]), np.nan, 7.0)
+        imputer = IGHImputer(
+            solver=solver, schedule=3, groups=[[0, 1]], bounds={2: (-0.1, 0.1)}, random_state=0, max_sweeps=2
+        )
+        filled = imputer.fit_transform(damaged)
+        missing = np.isnan(damaged)
+        assert (filled[:, 3] == 7.0).all()
+        assert np.abs(filled[missing[:, 2], 2]).max() <= 0.1
+        new = imputer.transform(damaged[:9])
+        assert (new[:, 3] == 7.0).all()
+        assert np.abs(new[missing[:9, 2], 2]).max(initial=0) <= 0.1
+
+    def test_a_column_known_in_a_few_rows_only(self, solver, surface):
+        X, _, damaged = surface
+        damaged[20:, 5] = np.nan
+        filled = IGHImputer(solver=solver, random_state=0, max_sweeps=3).fit_transform(damaged)
+        assert np.isfinite(filled).all()
+        assert np.corrcoef(filled[20:, 5], X[20:, 5])[0, 1] > 0.5
+
+    def test_a_time_limit_ends_within_a_sweep(self, solver, surface):
+        with pytest.warns(UserWarning, match="Not even the first sweep"):
+            imputer = IGHImputer(solver=solver, time_limit=1e-9).fit(surface[2])
+        assert imputer.status_.name == "TIME_LIMIT"
+
+    def test_not_for_kernels_that_are_not_psd_nor_for_functions(self, solver, surface):
+        with pytest.raises(IncompatibleKernel, match=f"The {type(solver).__name__} solver needs a positive"):
+            IGHImputer(SelfTuning(), solver=solver).fit(surface[2])
+        with pytest.raises(InvalidInput, match="serves IGHImputer; to extend a function use 'ridge'"):
+            GeometricHarmonics(solver=solver).fit(surface[0], surface[0][:, 0])
+
+    def test_not_on_a_device(self, solver, surface):
+        pytest.importorskip("torch", reason="needs torch: pip install 'manifill[gpu]'")
+        with pytest.raises(InvalidInput, match="On a device columns are extended by the ridge solver"):
+            IGHImputer(solver=solver, device="cpu").fit(surface[2])
+
+
+def test_spread_landmarks_are_rows_that_differ(rng):
+    X = np.repeat(rng.standard_normal((5, 4)), 20, axis=0)
+    X[::9, 0] = np.nan
+    imputer = IGHImputer(solver=Landmarks(50), random_state=0).fit(X)
+    assert len(imputer._model.fitted.centres) < 50  # the rest coincides with landmarks chosen before
+    assert len(IGHImputer(solver=Landmarks(50, choice="random")).fit(X)._model.fitted.centres) == 50
+
+
+def test_landmarks_serve_functions_of_rows_too(surface):
+    X, M, damaged = surface
+
+    def cauchy(A, B):
+        return 1 / (1 + ((A[:, None] - B[None]) ** 2).sum(axis=2) / 10)
+
+    kernel = Custom(cauchy, psd=True)
+    filled = IGHImputer(kernel, solver=Landmarks(40), random_state=0, max_sweeps=2).fit_transform(damaged)
+    assert nrmse(X, filled, M) < 0.5
+    with pytest.raises(IncompatibleKernel, match="Local solver needs a kernel of sums over columns"):
+        IGHImputer(kernel, solver="local").fit(damaged)
+
+
+def test_needless_landmarks_are_dropped_and_said_so(rng):
+    K = Gaussian(1.0).gram(np.repeat(rng.standard_normal((4, 2)), 2, axis=0))
+    equations = NormalEquations(8)
+    equations.products, equations.projections = K.T @ K, K.T @ np.ones(8)
+    coefficients, report = equations.solve(K, 0.1)
+    assert (report.kept, report.dropped) == (4, 4)
+    exact = K @ np.linalg.solve(K + 0.1 * np.eye(8), np.ones(8))
+    np.testing.assert_allclose(K @ coefficients, exact, atol=1e-8)
+
+
+class TestChoice:
+    @pytest.mark.parametrize(
+        ("n", "d", "expected", "because"),
+        [
+            (4000, 20, Ridge, "few enough for all pairs"),
+            (4001, 20, Local, r"all pairs of 4,001 rows .* 0\.6 GB; with 20 columns each entry"),
+            (1_000_000, 5, Landmarks, r"40,000\.0 GB; with 5 columns landmarks"),
+        ],
+    )
+    def test_by_shape_with_its_reason(self, n, d, expected, because):
+        solver = words.as_solver("auto", SemiLinear(), (n, d))
+        assert type(solver) is expected
+        assert re.search(because, str(solver))
+        assert solver == expected()  # the reason is no part of what it is
+
+    def test_the_reason_is_on_the_fitted_imputer(self, surface):
+        assert "700 rows are few enough" in str(IGHImputer(max_sweeps=1).fit(surface[2]).solver_)
+        assert str(IGHImputer(solver="ridge", max_sweeps=1).fit(surface[2]).solver_) == "Ridge(ridge=0.1)"
+
+    def test_kernels_that_are_not_psd_never_take_all_the_memory(self):
+        assert type(words.as_solver("auto", SelfTuning(), (5000, 9))) is Spectral
+        with pytest.raises(InvalidInput, match=r"only solver='spectral' can use it.*40,000 GB.*psd=True"):
+            words.as_solver("auto", SelfTuning(), (1_000_000, 9))
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda: Landmarks(0), "count of Landmarks"),
+        (lambda: Landmarks(ridge=-1), "ridge of Landmarks"),
+        (lambda: Landmarks(rows=0.5), "rows of Landmarks"),
+        (lambda: Landmarks(choice="best"), "choice of Landmarks must be one of 'spread', 'random'"),
+        (lambda: Local(0), "k of Local"),
+        (lambda: Local(ridge=np.inf), "ridge of Local"),
+    ],
+)
+def test_parameters_are_checked(make, names):
+    with pytest.raises(InvalidInput, match=names):
+        make()

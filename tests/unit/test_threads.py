@@ -1,0 +1,68 @@
+import joblib
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from manifill.errors import InvalidInput
+from manifill.threads import Workers, n_workers, product, share, share_rows, symmetric_product
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_blas_is_held_to_one_thread_and_given_back():
+    before = blas_threads()
+    with Workers(2):
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_blas_is_given_back_after_an_error():
+    before = blas_threads()
+    with pytest.raises(ZeroDivisionError), Workers(2):
+        share(lambda task: 1 // task, [1, 0])
+    assert blas_threads() == before
+    assert n_workers() == 1
+
+
+def test_as_many_threads_as_asked_for():
+    assert Workers(3).count == 3
+    assert Workers(-1).count == joblib.cpu_count()
+    with threadpool_limits(1, user_api="blas"):
+        assert Workers().count == 1
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert Workers().count == 2
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
+def test_numbers_of_threads_that_are_none(n_jobs):
+    with pytest.raises(InvalidInput, match="n_jobs must be None or a whole number other than 0"):
+        Workers(n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_come_in_the_order_of_the_tasks(n_jobs):
+    with Workers(n_jobs):
+        assert share(lambda task: task**2, range(20)) == [task**2 for task in range(20)]
+    assert share(str, [1, 2]) == ["1", "2"]  # nobody at work
+
+
+@pytest.mark.parametrize(("n", "width"), [(1, 1), (7, 10**6), (5000, 300), (0, 4)])
+def test_every_row_is_shared_out_once(n, width):
+    seen = np.zeros(n, dtype=int)
+
+    def count(rows):
+        seen[rows] += 1
+
+    with Workers(2):
+        share_rows(count, n, width)
+    assert (seen == 1).all()
+
+
+def test_products(rng):
+    A, B = rng.standard_normal((300, 200)), rng.standard_normal((200, 60))
+    with Workers(2):
+        np.testing.assert_allclose(product(A, B), A @ B, atol=1e-12)
+        np.testing.assert_allclose(symmetric_product(A, A.T), A @ A.T, atol=1e-12)
+        np.testing.assert_allclose(symmetric_product(A[:3], A[:3].T), A[:3] @ A[:3].T, atol=1e-12)
