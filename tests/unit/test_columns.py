@@ -111,3 +111,12 @@ def test_inverse(n, dtype, rng):
     assert inverse(-K) is None
     K[-1, -1] = -1.0
     assert inverse(K) is None
+
+
+def test_where_roundings_bar_the_complement_the_direct_way_is_taken(rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+    K, F, M = case(rng, 90, 30, 0.15)
+    expected, _ = Columns(F, M).extension(K, Ridge(RIDGE))
+    monkeypatch.setattr(columns, "inverse", lambda K: -inverse(K))
+    extended, _ = Columns(F, M).extension(K, Ridge(RIDGE))
+    np.testing.assert_allclose(extended[M], expected[M], atol=1e-9)

@@ -501,6 +501,12 @@ class TestTables:
                 imputer = IGHImputer(keep_empty_features=keep).fit(np.full((3, 2), np.nan))
             assert imputer.transform([[1.0, np.nan]]).tolist() == ([[1.0, 0.0]] if keep else [[]])
 
+    @pytest.mark.parametrize("solver", ["ridge", "spectral", "landmarks", "local"])
+    def test_a_constant_column_by_itself_is_no_hindrance_to_new_rows(self, solver, damaged):
+        X = np.column_stack([damaged, np.full(len(damaged), 3.0)])
+        imputer = IGHImputer(solver=solver, random_state=0, max_sweeps=1).fit(X)
+        assert imputer.transform([[np.nan] * 5 + [1.0, np.nan]])[0, -1] == 3.0
+
     def test_a_polynomial_far_out_stays_finite(self, damaged):
         imputer = IGHImputer(Polynomial(5), random_state=0).fit(damaged)
         assert np.isfinite(imputer.transform([[1e300] + [np.nan] * 5])).all()

@@ -13,6 +13,7 @@ import numpy as np
 
 from manifill.arrays import Array, Mask, to_numpy
 from manifill.devices import TensorSubsets, tensor_inverse
+from manifill.errors import NotPositiveDefinite
 from manifill.solvers import mixed
 from manifill.solvers.base import Report, Solver
 from manifill.solvers.inverse import inverse
@@ -44,9 +45,9 @@ class Columns:
         C, reports = self._in_mixed_precision(K, solver)
         if C is not None:
             return product(K, C), reports
-        P, reports = self._inverse(K, solver)
+        P, X, reports = self._by_complement(K, solver)
         if P is not None:
-            return self._by_complement(P), reports
+            return X, reports
         C, reports = self._directly(K, solver)
         return product(K, C), reports
 
@@ -55,11 +56,11 @@ class Columns:
         C, reports = self._in_mixed_precision(K, solver)
         if C is not None:
             return C, reports
-        P, reports = self._inverse(K, solver)
+        P, X, reports = self._by_complement(K, solver)
         if P is None:
             return self._directly(K, solver)
         # P[:, A] f + P[:, M] x vanishes on M, which is how x was found, and is C on A.
-        return product(P, self.F + self._by_complement(P)) * ~self.M, reports
+        return product(P, self.F + X) * ~self.M, reports
 
     def _in_mixed_precision(self, K: Array, solver: Solver) -> tuple[Array | None, list[Report]]:
         """C of a large system, where its ridge allows to factor it in single precision."""
@@ -89,18 +90,20 @@ class Columns:
             return C, self._report(max(report.added for report in reports), solver.ridge * unit)
         return C, reports
 
-    def _by_complement(self, P: Array) -> Array:
-        """X on M, zero on A."""
-        X, _ = self.missing.solve(P, -product(P, self.F), [0.0])
-        return X
-
-    def _inverse(self, K: Array, solver: Solver) -> tuple[Array | None, list[Report]]:
-        """P, where the complement is the cheaper way."""
+    def _by_complement(self, K: Array, solver: Solver) -> tuple[Array | None, Array, list[Report]]:
+        """P, and x on M and zero on A; None for P where the direct way is cheaper or roundings bar this one."""
         small = self.known.work < _MUCH_WORK
         if not isinstance(solver, Ridge) or small or not complement_pays(len(K), self.known, self.missing):
-            return None, []
+            return None, self.F, []
         added = solver.ridge * mean_diagonal(K)
-        return _inverse(K, added), self._report(added, added)
+        P = _inverse(K, added)
+        if P is None:
+            return None, self.F, []
+        try:
+            X, _ = self.missing.solve(P, -product(P, self.F), [0.0])
+        except NotPositiveDefinite:
+            return None, self.F, []
+        return P, X, self._report(added, added)
 
     def _report(self, added: float, asked: float) -> list[Report]:
         """One for all of them: there are thousands, sweep after sweep."""

@@ -74,10 +74,11 @@ class Exact:
             whole = Part(self._problem, part.columns_left_out, self._varying, self.device)
             pairs = ledger.take_out(part.block)
             tuned = self.kernel.tuned(pairs)
+            K = tuned.matrix(pairs)
             with blame_kernel(self.kernel, self.solver):
-                C, _ = whole.columns.coefficients(tuned.matrix(pairs), self.solver)
+                C = whole.coefficients(K, self.solver)
             ledger.put_back(part.block, Z[:, part.block])
-            fits.append((tuned.on_host(), whole.spread(to_numpy(C))))
+            fits.append((tuned.on_host(), C))
         return Fitted(to_numpy(Z), tuple(fits))
 
 
@@ -104,8 +105,12 @@ class Part:
         whole[:, self.positions] = filled
         return whole
 
-    def spread(self, C: Array) -> Array:
-        """Columns of the targets at their places among those of the block."""
-        whole = np.zeros((len(C), len(self.values[0])))
-        whole[:, self.positions] = C
+    def coefficients(self, K: Array, solver: Solver) -> Array:
+        """C (n, |block|) of the targets at their places, on the host; zero for the other columns."""
+        whole = np.zeros(self.values.shape)
+        if self.positions.size:
+            C, _ = self.columns.coefficients(K, solver)
+            if self.columns.trusted_in_vain():
+                C, _ = self.columns.coefficients(K, solver)
+            whole[:, self.positions] = to_numpy(C)
         return whole
