@@ -153,7 +153,8 @@ class TensorSubsets:
         failures = []
         for (A, J, padding), right in zip(self._batches, values, strict=True):
             matrices = K[A[:, :, None], A[:, None, :]]
-            matrices.diagonal(dim1=1, dim2=2).add_(torch.where(padding, 1.0, added))
+            # Not torch.where, which would round plain numbers to single precision.
+            matrices.diagonal(dim1=1, dim2=2).add_(padding * (1.0 - added) + added)
             lower, failed = torch.linalg.cholesky_ex(matrices)
             failures.append(failed)
             X[A[:, :, None], J[:, None, :]] = torch.cholesky_solve(right, lower)
@@ -161,7 +162,7 @@ class TensorSubsets:
 
     @cached_property
     def _batches(self) -> list[tuple[Any, Any, Any]]:
-        """Rows A (b, a), columns J (b, j) and where A is padding, on the device."""
+        """Rows A (b, a), columns J (b, j), and 1 where A is padding, on the device."""
         torch, n = _torch(), len(self._members)
         column, row = np.nonzero(self._members.T)
         counts = self._members.sum(axis=0)
@@ -175,7 +176,8 @@ class TensorSubsets:
             for batch in _cut(chosen, self.sizes[chosen]):
                 J = np.stack([self.columns[s] for s in batch])
                 A = rows[J[:, 0], : max(1, int(self.sizes[batch].max()))]
-                batches.append(tuple(torch.as_tensor(a, device=self._device) for a in (A, J, n == A)))
+                padding = (n == A).astype(np.float64)
+                batches.append(tuple(torch.as_tensor(a, device=self._device) for a in (A, J, padding)))
         return batches
 
 

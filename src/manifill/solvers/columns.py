@@ -91,7 +91,7 @@ class Columns:
         return C, reports
 
     def _by_complement(self, K: Array, solver: Solver) -> tuple[Array | None, Array, list[Report]]:
-        """P, and x on M and zero on A; None for P where the direct way is cheaper or roundings bar this one."""
+        """P, and x on M, zero on A; no P where the direct way is cheaper or roundings bar this one."""
         small = self.known.work < _MUCH_WORK
         if not isinstance(solver, Ridge) or small or not complement_pays(len(K), self.known, self.missing):
             return None, self.F, []
