@@ -127,6 +127,8 @@ class TestChoice:
         [
             (4000, 20, Ridge, "few enough for all pairs"),
             (4001, 20, Local, r"all pairs of 4,001 rows .* 0\.6 GB; with 20 columns each entry"),
+            (4001, 301, Ridge, "few enough for all pairs"),
+            (8001, 301, Landmarks, "with 301 columns landmarks"),
             (1_000_000, 5, Landmarks, r"40,000\.0 GB; with 5 columns landmarks"),
         ],
     )

@@ -56,6 +56,8 @@ SOLVERS: Mapping[str, Callable[[], AnySolver]] = {
 # did better on tables of 16 and 20 columns, landmarks on those of 8 and 9 (docs/speed.md).
 EXACT_ROWS = 4000
 FEW_COLUMNS = 10
+# Beyond, the many small systems of near rows cost more than all pairs of 8,000 rows: distances take long.
+MANY_COLUMNS = 300
 STARTS: Mapping[str, Callable[[], Start]] = {"normal": NormalStart, "mean": MeanStart}
 ORDERS: Mapping[str, Callable[[], Order]] = {
     "random": RandomOrder,
@@ -112,7 +114,7 @@ def as_solver(value: object, kernel: Kernel, shape: tuple[int, int]) -> AnySolve
 def _solver_for(kernel: Kernel, n: int, d: int) -> AnySolver:
     """Exact as long as that is quick; beyond, linear in the rows, and never more memory than there is."""
     gigabytes = 8 * 5 * n**2 / 1e9  # some five matrices of all pairs
-    if n <= EXACT_ROWS or (not kernel.psd and gigabytes <= 2):
+    if n <= (EXACT_ROWS if d <= MANY_COLUMNS else 2 * EXACT_ROWS) or (not kernel.psd and gigabytes <= 2):
         if kernel.psd:
             return Ridge(why=f"{n:,} rows are few enough for all pairs of rows")
         return Spectral(why=f"{kernel!r} is not known to be positive semi-definite")
@@ -124,7 +126,7 @@ def _solver_for(kernel: Kernel, n: int, d: int) -> AnySolver:
             "manifill.kernels.Custom(function, psd=True)."
         )
     many = f"all pairs of {n:,} rows would take long, and {gigabytes:,.1f} GB"
-    if d > FEW_COLUMNS and kernel.additive:
+    if FEW_COLUMNS < d <= MANY_COLUMNS and kernel.additive:
         return Local(why=f"{many}; with {d} columns each entry is filled from its near rows")
     return Landmarks(why=f"{many}; with {d} columns landmarks stand for them")
 
