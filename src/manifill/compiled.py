@@ -12,6 +12,14 @@ from numba import njit, types
 from numba.extending import get_cython_function_address
 
 
+def _compile(function: Any) -> Any:
+    """Compiled without the interpreter's lock, and kept on disk where there is a place for it."""
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # no folder to write to: compiled anew in every process
+        return njit(nogil=True)(function)
+
+
 def _lapack(name: str, n_arguments: int) -> Any:
     """A LAPACK routine of scipy's, callable from compiled code.
 
@@ -32,7 +40,7 @@ ABSOLUTE, SQUARED, PRODUCT = 0, 1, 2
 """Kinds of pair statistics: Σ |x − y|, Σ (x − y)² and Σ x·y over columns."""
 
 
-@njit(nogil=True, cache=True)
+@_compile
 def solve_subsets(
     K: Any,
     rows: Any,
@@ -61,8 +69,8 @@ def solve_subsets(
         A = rows[first_row[s] : first_row[s + 1]]
         J = columns[first_column[s] : first_column[s + 1]]
         values = np.empty((J.size, A.size))
-        used[s] = -1
-        for attempt in range(added.size):
+        used[s] = -1 if A.size else 0
+        for attempt in range(added.size if A.size else 0):
             for i in range(A.size):
                 row = K[A[i]]
                 start = i * A.size
@@ -91,10 +99,12 @@ def solve_subsets(
                 X[A[i], J[j]] = values[j, i]
 
 
-@njit(nogil=True, cache=True)
+@_compile
 def factor_single(K: Any, A: Any, added: float, factor: Any) -> int:
     """Cholesky of K[A, A] + added·I in single precision, into `factor` (|A|, |A|); 0 where it succeeded."""
     n = A.size
+    if n == 0:
+        return 0
     for i in range(n):
         row = K[A[i]]
         for k in range(i + 1):
@@ -106,9 +116,11 @@ def factor_single(K: Any, A: Any, added: float, factor: Any) -> int:
     return size[1]  # type: ignore[no-any-return]
 
 
-@njit(nogil=True, cache=True)
+@_compile
 def solve_single(factor: Any, values: Any) -> None:
     """Solve with a factor of `factor_single`, in place, for values (functions, |A|)."""
+    if values.size == 0:
+        return
     size = np.array([values.shape[1], values.shape[0], 0], dtype=np.int32)
     upper = np.array([85], dtype=np.uint8)
     _spotrs(
@@ -123,7 +135,7 @@ def solve_single(factor: Any, values: Any) -> None:
     )
 
 
-@njit(nogil=True, cache=True)
+@_compile
 def _totals(kind: int, x: Any, columns: Any, total: Any) -> None:
     """total[j], of the row x with the j-th of the rows that come column by column, (d, m).
 
@@ -154,14 +166,14 @@ def _totals(kind: int, x: Any, columns: Any, total: Any) -> None:
                 total[j] += x0 * y0[j]
 
 
-@njit(nogil=True, cache=True)
+@_compile
 def totals_between(kind: int, X: Any, columns_of_Y: Any, total: Any) -> None:
     """total[i, j], of the rows X[i] and Y[j]; Y comes column by column, (d, m)."""
     for i in range(X.shape[0]):
         _totals(kind, X[i], columns_of_Y, total[i])
 
 
-@njit(nogil=True, cache=True)
+@_compile
 def totals_within(kind: int, rows: Any, members: Any, total: Any) -> None:
     """total[b, t], of the pairs i ≥ j of the rows members[b], t = i(i + 1)/2 + j, for every b."""
     q, d = members.shape[1], rows.shape[1]
@@ -175,7 +187,7 @@ def totals_within(kind: int, rows: Any, members: Any, total: Any) -> None:
             _totals(kind, rows[members[b, i]], columns, total[b, first : first + i + 1])
 
 
-@njit(nogil=True, cache=True)
+@_compile
 def totals_across(kind: int, rows: Any, queries: Any, near: Any, total: Any) -> None:
     """total[b, j], of the row queries[b] with the row near[b, j]."""
     q, d = near.shape[1], rows.shape[1]
@@ -187,7 +199,7 @@ def totals_across(kind: int, rows: Any, queries: Any, near: Any, total: Any) -> 
         _totals(kind, rows[queries[b]], columns, total[b])
 
 
-@njit(nogil=True, cache=True)
+@_compile
 def extend_each(K: Any, f: Any, count: Any, added: Any, value: Any, used: Any) -> None:
     """value[b] = k · (K[A, A] + added·I)⁻¹ f[b, A] with the affinities K[b] of the pairs in `totals_within`.
 

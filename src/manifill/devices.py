@@ -36,7 +36,14 @@ def is_tensor(array: object) -> bool:
 
 def from_tensor(X: Any) -> tuple[Any, str | None]:
     """A tensor as a numpy array, and the device it came from; anything else as it is, and None."""
-    return (X.detach().cpu().numpy(), str(X.device)) if is_tensor(X) else (X, None)
+    if not is_tensor(X):
+        return X, None
+    try:
+        return X.detach().cpu().numpy(), str(X.device)
+    except TypeError:
+        raise InvalidInput(
+            f"Tensors must be of a type that numpy has; got {X.dtype}. Use X.to(torch.float32)."
+        ) from None
 
 
 def find_device(device: object) -> str | None:
@@ -59,12 +66,23 @@ def find_device(device: object) -> str | None:
         raise InvalidInput(
             f"device must be None, 'auto', 'cpu', 'cuda' or another device of torch's; got {device!r}."
         ) from None
-    if name.startswith("cuda") and not torch.cuda.is_available():
+    try:
+        torch.zeros(1, dtype=torch.float64, device=name).cpu()
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError):
+        usable = False
+    else:
+        usable = True
+    if not usable:
         raise InvalidInput(
             f"device={name!r} needs a graphics card that torch can use, and it finds none. Use "
             "device='auto', which takes one where there is one, or device=None."
         )
     return name
+
+
+def memory_of(device: str) -> float:
+    """Bytes that are free on the device; infinite where torch does not say."""
+    return float(_torch().cuda.mem_get_info(device)[0]) if device.startswith("cuda") else float("inf")
 
 
 def place(array: Any, device: str | None) -> Any:
@@ -176,7 +194,7 @@ class TensorSubsets:
             for batch in _cut(chosen, self.sizes[chosen]):
                 J = np.stack([self.columns[s] for s in batch])
                 A = rows[J[:, 0], : max(1, int(self.sizes[batch].max()))]
-                padding = (n == A).astype(np.float64)
+                padding = np.equal(A, n).astype(np.float64)
                 batches.append(tuple(torch.as_tensor(a, device=self._device) for a in (A, J, padding)))
         return batches
 

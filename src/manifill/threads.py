@@ -7,6 +7,7 @@ here; afterwards everything is as it was.
 """
 
 import numbers
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -27,6 +28,55 @@ Result = TypeVar("Result")
 _CACHED = 65_536
 # Multiplications that one thread does before another is awake.
 _SMALL_PRODUCT = 1_000_000
+_PIECES = 8
+
+
+class _Blas:
+    """The threads of BLAS, one process-wide setting: the first to hold it saves it, the last restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._owing = False
+
+    @cached_property
+    def _libraries(self) -> ThreadpoolController:
+        return ThreadpoolController().select(user_api="blas")
+
+    @property
+    def n_threads(self) -> int:
+        """How many BLAS may use, when nobody holds it."""
+        with self._lock:
+            return self._saved if self._holders or self._owed() else self._current()
+
+    def hold(self) -> None:
+        """One thread from now on."""
+        with self._lock:
+            if self._holders == 0 and not self._owed():
+                self._saved = self._current()
+                self._limit = self._libraries.limit(limits=1)
+            self._holders += 1
+
+    def release(self) -> None:
+        """As it was, unless another still holds it."""
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._limit.restore_original_limits()
+                self._owing = self._current() < self._saved
+
+    def _owed(self) -> bool:
+        """Is BLAS still at one thread, released by a thread from which OpenBLAS takes no larger number?"""
+        if self._owing:
+            self._limit.restore_original_limits()
+            self._owing = self._current() < self._saved
+        return self._owing
+
+    def _current(self) -> int:
+        return max((library["num_threads"] for library in self._libraries.info()), default=1)
+
+
+_blas = _Blas()
 
 
 class Workers:
@@ -45,29 +95,24 @@ class Workers:
         self.n_jobs = n_jobs
 
     @cached_property
-    def _libraries(self) -> ThreadpoolController:
-        return ThreadpoolController().select(user_api="blas")
-
-    @cached_property
     def count(self) -> int:
         """The number of threads."""
         agreed = joblib.effective_n_jobs(self.n_jobs)
-        if self.n_jobs is None and agreed == 1:
-            agreed = max((library["num_threads"] for library in self._libraries.info()), default=1)
+        if self.n_jobs is None and agreed == 1 and not _joblib_says_one():
+            agreed = _blas.n_threads
         return int(agreed)
 
     def __enter__(self) -> Self:
-        count = self.count  # counted before BLAS is held to one
-        self._blas = self._libraries.limit(limits=1)
-        self._pool = ThreadPoolExecutor(count) if count > 1 else None
+        self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        _blas.hold()
         self._token = _at_work.set(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
         _at_work.reset(self._token)
+        _blas.release()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-        self._blas.restore_original_limits()
 
     def each(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
         """The function of every task, in their order."""
@@ -97,6 +142,13 @@ def share_rows(function: Callable[[slice], None], n: int, width: int) -> None:
     share(run, [slices[lot::lots] for lot in range(lots)])
 
 
+def _joblib_says_one() -> bool:
+    """Has somebody asked for one job, by `parallel_config` or by running us in a job of theirs?"""
+    backend, n_jobs = joblib.parallel.get_active_backend()
+    asked = getattr(joblib.parallel._backend, "config", None)
+    return bool(backend.nesting_level) or (n_jobs == 1 and asked is not None and asked.get("n_jobs") == 1)
+
+
 def n_workers() -> int:
     """How many threads `share` would use."""
     workers = _at_work.get()
@@ -123,6 +175,7 @@ def product(A: Any, B: Any) -> Any:
     if not isinstance(A, np.ndarray) or A.size * B.shape[1] < _SMALL_PRODUCT:
         return A @ B
     C = np.empty((len(A), B.shape[1]), dtype=np.result_type(A, B))
-    cuts = np.linspace(0, len(A), n_workers() + 1).astype(int).tolist()
+    # The same pieces whatever the number of threads, so that the roundings are the same too.
+    cuts = np.linspace(0, len(A), _PIECES + 1).astype(int).tolist()
     share(lambda rows: np.matmul(A[rows[0] : rows[1]], B, out=C[rows[0] : rows[1]]), pairwise(cuts))
     return C

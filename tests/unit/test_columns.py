@@ -90,6 +90,18 @@ def test_a_matrix_that_is_not_positive_definite_is_refused(rng, monkeypatch):
         Columns(F, M).extension(-K, Ridge(0.0))
 
 
+def test_columns_without_a_hole_are_no_trouble(rng, monkeypatch, capfd):
+    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+    K, F, M = case(rng, 90, 30, 0.15)
+    M[:, 5:9] = False
+    F = np.where(M, 0.0, rng.standard_normal(F.shape))
+    for many_rows in (1000, 50):  # in double precision, and in single precision refined
+        monkeypatch.setattr(columns, "_MANY_ROWS", many_rows)
+        found, _ = Columns(F, M).coefficients(K, Ridge(RIDGE))
+        np.testing.assert_allclose(found, long_way(K, F, M), atol=1e-7)
+    assert "illegal value" not in "".join(capfd.readouterr())  # LAPACK's complaint
+
+
 def test_jitter_is_added_where_rounding_needs_it_and_reported(monkeypatch):
     monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
     K = np.ones((30, 30))

@@ -32,6 +32,18 @@ def test_totals(kind, d, rng):
     np.testing.assert_allclose(across, expected[queries[:, None], members], atol=1e-12)
 
 
+def test_without_a_folder_to_write_to_code_is_compiled_all_the_same(monkeypatch):
+    njit = compiled.njit
+
+    def nowhere(**options):
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(**options)
+
+    monkeypatch.setattr(compiled, "njit", nowhere)
+    assert compiled._compile(lambda x: x + 1)(2) == 3
+
+
 def test_single_precision_factor(rng):
     A = rng.standard_normal((40, 40))
     K = A @ A.T

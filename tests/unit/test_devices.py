@@ -8,8 +8,10 @@ import pytest
 from manifill import IGHImputer
 from manifill.devices import TensorSubsets, find_device
 from manifill.errors import IncompatibleKernel, InvalidInput, MissingDependency
+from manifill.estimators import imputer as imputer_module
+from manifill.estimators import words
 from manifill.kernels import Custom, Gaussian, NeighborDistance, Polynomial, SemiLinear
-from manifill.solvers import Ridge
+from manifill.solvers import Local, Ridge
 from manifill.solvers.subsets import Subsets
 
 
@@ -102,6 +104,22 @@ class TestWithTorch:
             IGHImputer(Custom(lambda A, B: A @ B.T, psd=True), solver="ridge", device="cpu").fit(damaged)
         with pytest.raises(IncompatibleKernel, match="needs a positive semi-definite kernel"):
             IGHImputer("self_tuning", solver="ridge", device="cpu").fit(damaged)
+
+    def test_the_default_solver_suits_the_device(self, rng, monkeypatch):
+        X = np.sin(rng.random((90, 3)) @ rng.standard_normal((3, 12)) * 2)
+        X[rng.random(X.shape) < 0.2] = np.nan
+        monkeypatch.setattr(words, "EXACT_ROWS", 50)
+        imputer = IGHImputer(device="cpu", random_state=0, max_sweeps=1).fit(X)
+        assert str(imputer.solver_) == "Ridge(ridge=0.1): all pairs of 90 rows fit on the device"
+        assert type(IGHImputer(device="auto", random_state=0, max_sweeps=1).fit(X).solver_) is not Ridge
+        # A card with little memory, which nobody insists on, gives way to the processor.
+        monkeypatch.setattr(imputer_module, "find_device", lambda device: "cpu")
+        monkeypatch.setattr(imputer_module, "memory_of", lambda device: 1000.0)
+        assert type(IGHImputer(device="auto", random_state=0, max_sweeps=1).fit(X).solver_) is Local
+
+    def test_tensors_that_numpy_does_not_know(self, torch):
+        with pytest.raises(InvalidInput, match=r"got torch.bfloat16. Use X.to\(torch.float32\)"):
+            IGHImputer().fit(torch.ones((4, 3), dtype=torch.bfloat16))
 
     def test_devices_that_are_not_there(self, torch, damaged):
         with pytest.raises(InvalidInput, match="device must be None, 'auto', 'cpu', 'cuda'"):

@@ -12,6 +12,8 @@ from manifill.estimators import words
 from manifill.kernels import Custom, Gaussian, SelfTuning, SemiLinear
 from manifill.metrics import nrmse
 from manifill.solvers import Landmarks, Local, NormalEquations, Ridge, Spectral
+from manifill.sweep import Problem
+from manifill.sweep.local import LocalSweeps
 
 SOLVERS = [Landmarks(60), Local(15)]
 
@@ -88,6 +90,44 @@ class TestBoth:
         pytest.importorskip("torch", reason="needs torch: pip install 'manifill[gpu]'")
         with pytest.raises(InvalidInput, match="On a device columns are extended by the ridge solver"):
             IGHImputer(solver=solver, device="cpu").fit(surface[2])
+
+
+def test_a_row_without_known_rows_near_it_does_not_change_the_fill_of_others(rng):
+    X = rng.standard_normal((900, 4))
+    X[:, 2] = np.sin(X[:, 0]) + X[:, 1]
+    X[::10, 2] = np.nan
+    X[X[:, 0] > 1.5, 2] = np.nan
+    imputer = IGHImputer("gaussian", solver=Local(k=20), random_state=0, max_sweeps=1).fit(X)
+    new = rng.standard_normal((60, 4))
+    new = np.where(np.arange(4) == 2, np.nan, new[new[:, 0] < 1])
+    lonely = np.array([[3.5, 0.0, np.nan, 0.0]])
+    in_company = imputer.transform(np.vstack([new, lonely]))[:-1]
+    np.testing.assert_array_equal(in_company, imputer.transform(new))
+
+
+def test_candidates_hold_nobody_twice(rng):
+    X = np.column_stack([rng.standard_normal((300, 2)), np.full(300, np.nan)])
+    X[:40, 2] = 1.0 + rng.random(40)
+    problem = Problem.of(X)
+    method = LocalSweeps(problem, (np.array([2]),), Gaussian(), Local(5))
+    near = rng.permuted(np.tile(np.arange(300), (50, 1)), axis=1)[:, :20]
+    candidates = method.with_stand_by(near, 2)
+    few = (near < 40).sum(axis=1) < 5
+    assert few.any()
+    assert not few.all()
+    for before, after, lonely in zip(near, candidates, few, strict=True):
+        somebody = after[after >= 0]
+        assert len(set(somebody)) == len(somebody)
+        assert set(before) <= set(somebody)
+        assert lonely or set(before) == set(somebody)
+
+
+def test_with_k_of_all_rows_every_row_is_looked_at(rng):
+    X = np.column_stack([np.linspace(0, 1, 4200), np.linspace(0, 1, 4200) ** 2, np.full(4200, np.nan)])
+    X[:210, 2] = np.linspace(2, 3, 210)
+    imputer = IGHImputer("gaussian", solver=Local(k=600), random_state=0, max_sweeps=1, bounds=None).fit(X)
+    alone = IGHImputer("gaussian", solver=Ridge(), random_state=0, max_sweeps=1, bounds=None).fit(X)
+    np.testing.assert_allclose(imputer.completed_, alone.completed_, atol=1e-2)
 
 
 def test_spread_landmarks_are_rows_that_differ(rng):

@@ -1,3 +1,5 @@
+import threading
+
 import joblib
 import numpy as np
 import pytest
@@ -33,6 +35,42 @@ def test_as_many_threads_as_asked_for():
         assert Workers().count == 1
     with joblib.parallel_config("threading", n_jobs=2):
         assert Workers().count == 2
+    with joblib.parallel_config(n_jobs=1):
+        assert Workers().count == 1
+    inside = joblib.Parallel(2, prefer="threads")(joblib.delayed(lambda: Workers().count)() for _ in range(2))
+    assert inside == [1, 1]
+
+
+def test_workers_that_overlap_leave_blas_as_it_was():
+    before, n_threads = blas_threads(), Workers().count
+    main_entered, first_entered = threading.Event(), threading.Event()
+
+    def first():
+        with Workers(2):
+            first_entered.set()
+            main_entered.wait(60)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert first_entered.wait(60)
+    workers = Workers()
+    assert workers.count == n_threads  # not the one thread to which the first holds BLAS
+    with workers:
+        main_entered.set()
+        thread.join()
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_what_another_thread_could_not_give_back_is_given_back_by_the_next():
+    before, n_threads = blas_threads(), Workers().count
+    thread = threading.Thread(target=lambda: Workers(2).__enter__().__exit__())
+    thread.start()
+    thread.join()
+    assert Workers().count == n_threads
+    with Workers(2):
+        pass
+    assert blas_threads() == before
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
@@ -63,6 +101,9 @@ def test_every_row_is_shared_out_once(n, width):
 def test_products(rng):
     A, B = rng.standard_normal((300, 200)), rng.standard_normal((200, 60))
     with Workers(2):
-        np.testing.assert_allclose(product(A, B), A @ B, atol=1e-12)
+        together = product(A, B)
+        np.testing.assert_allclose(together, A @ B, atol=1e-12)
         np.testing.assert_allclose(symmetric_product(A, A.T), A @ A.T, atol=1e-12)
         np.testing.assert_allclose(symmetric_product(A[:3], A[:3].T), A[:3] @ A[:3].T, atol=1e-12)
+    with Workers(1):
+        np.testing.assert_array_equal(product(A, B), together)

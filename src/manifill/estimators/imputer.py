@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Mask, Table
 from manifill.checks import require_flag, require_number
-from manifill.devices import find_device, from_tensor, place
+from manifill.devices import find_device, from_tensor, memory_of, place
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
 from manifill.estimators.validation import column_labels, read_bounds, read_groups, read_table
 from manifill.estimators.words import (
@@ -24,6 +24,7 @@ from manifill.estimators.words import (
     as_solver,
     as_start,
 )
+from manifill.solvers import Ridge
 from manifill.sweep import (
     GivenStart,
     Model,
@@ -243,9 +244,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         labels = column_labels(self, X)
         kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
         kernel = as_kernel(self.kernel)
-        solver = as_solver(self.solver, kernel, (len(given), int(kept.sum())))
-        on_card = came_from is not None and came_from != "cpu"
-        device = find_device(came_from if self.device is None and on_card else self.device)
+        device, solver = self._device_and_solver(came_from, kernel, (len(given), int(kept.sum())))
         schedule = as_schedule(self.schedule, len(given), int(kept.sum()))
         run = sweeps(
             Problem.of(
@@ -275,6 +274,18 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.kernel_, self.solver_, self.schedule_ = kernel, solver, schedule
         self.indicator_ = _indicator(given) if self.add_indicator else None
         return run
+
+    def _device_and_solver(
+        self, came_from: str | None, kernel: Any, shape: tuple[int, int]
+    ) -> tuple[Any, Any]:
+        """The device asked for, or where X is; and the solver that goes with it."""
+        on_card = came_from is not None and came_from != "cpu"
+        device = find_device(came_from if self.device is None and on_card else self.device)
+        room = 0.0 if device is None else memory_of(device)
+        solver = as_solver(self.solver, kernel, shape, room)
+        if self.device in (None, "auto") and not (isinstance(solver, Ridge) and kernel.additive):
+            return None, solver  # nobody insists on the card, and it could not do this
+        return device, solver
 
     def _stopping(self) -> list[StoppingRule]:
         require_number("max_sweeps", self.max_sweeps, least=1, whole=True)

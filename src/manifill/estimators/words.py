@@ -90,6 +90,8 @@ def as_kernel(value: object) -> Kernel:
 def as_factoring_solver(value: object, kernel: Kernel) -> Solver:
     """A word or a solver that factors a kernel matrix → that solver."""
     solver = as_solver(value, kernel, (0, 0))
+    if value == "auto":
+        solver = Ridge() if kernel.psd else Spectral()
     if isinstance(solver, Landmarks | Local):
         raise InvalidInput(
             f"solver={value!r} fills long tables and serves IGHImputer; to extend a function use 'ridge' or "
@@ -98,10 +100,13 @@ def as_factoring_solver(value: object, kernel: Kernel) -> Solver:
     return solver
 
 
-def as_solver(value: object, kernel: Kernel, shape: tuple[int, int]) -> AnySolver:
-    """A word or a solver → a solver; "auto" is the one that suits the kernel and the shape of the table."""
+def as_solver(value: object, kernel: Kernel, shape: tuple[int, int], room: float = 0.0) -> AnySolver:
+    """A word or a solver → a solver; "auto" is the one that suits the kernel and the shape of the table.
+
+    `room` is the memory of the device to work on, in bytes; 0 where there is none.
+    """
     if isinstance(value, str):
-        words = {"auto": lambda: _solver_for(kernel, *shape), **SOLVERS}
+        words = {"auto": lambda: _solver_for(kernel, *shape, room), **SOLVERS}
         return _look_up("solver", value, words, "a solver from manifill.solvers")
     factors = callable(getattr(value, "factor", None)) or isinstance(value, Landmarks | Local)
     if not isinstance(value, type) and factors and hasattr(value, "needs_psd"):
@@ -111,9 +116,11 @@ def as_solver(value: object, kernel: Kernel, shape: tuple[int, int]) -> AnySolve
     )
 
 
-def _solver_for(kernel: Kernel, n: int, d: int) -> AnySolver:
+def _solver_for(kernel: Kernel, n: int, d: int, room: float) -> AnySolver:
     """Exact as long as that is quick; beyond, linear in the rows, and never more memory than there is."""
     gigabytes = 8 * 5 * n**2 / 1e9  # some five matrices of all pairs
+    if kernel.psd and kernel.additive and 1e9 * gigabytes < 0.8 * room:
+        return Ridge(why=f"all pairs of {n:,} rows fit on the device")
     if n <= (EXACT_ROWS if d <= MANY_COLUMNS else 2 * EXACT_ROWS) or (not kernel.psd and gigabytes <= 2):
         if kernel.psd:
             return Ridge(why=f"{n:,} rows are few enough for all pairs of rows")

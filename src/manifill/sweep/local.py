@@ -64,8 +64,11 @@ class LocalSweeps:
 
     def near_rows(self, Z: Array, left_out: list[Block]) -> Indices:
         """(n, c): rows near each row in the columns that are not left out."""
+        n, n_sought = len(Z), self.n_sought(len(Z))
+        if n_sought == n:
+            return np.broadcast_to(np.arange(n), (n, n))
         others = np.delete(Z, np.concatenate(left_out), axis=1)
-        return NearRows.of(others if others.shape[1] else Z).each(self.n_sought(len(Z)))
+        return NearRows.of(others if others.shape[1] else Z).each(n_sought)
 
     def n_sought(self, n: int) -> int:
         """How many near rows to seek; where it is most of them, all."""
@@ -87,8 +90,10 @@ class LocalSweeps:
             return near
         known_rows = np.flatnonzero(known)
         everywhere = known_rows[spread_out(len(known_rows), 4 * self.solver.k)]
-        # A row that needs none gets its first near row again and again, which changes nothing.
-        return np.concatenate([near, np.where(few[:, None], everywhere, near[:, :1])], axis=1)
+        candidates = np.concatenate([near, np.where(few[:, None], everywhere, -1)], axis=1)  # −1: nobody
+        candidates.sort(axis=1)
+        candidates[:, 1:][candidates[:, 1:] == candidates[:, :-1]] = -1  # nobody twice
+        return candidates
 
     def extended(
         self,
@@ -123,7 +128,9 @@ class LocalSweeps:
             used = np.empty(len(members), dtype=np.intp)
             extend_each(K, f[members[:, :-1]], count, np.array(tries), values[part], used)
             if (used < 0).any():
-                raise NotPositiveDefinite(f"The affinities of {k} near rows are not.")
+                raise NotPositiveDefinite(
+                    f"Cholesky needs a positive definite matrix; the affinities of {k} near rows are not one."
+                )
             return tries[int(used.max(initial=0))]
 
         size = max(1, 2 * _CACHED // (k + 1) ** 2)
@@ -152,7 +159,7 @@ def _nearest_known(
         farness = Pairs.across(rows, queries, near, (distance,), own=False)[distance]
     else:
         farness = -kernel(Pairs.across(rows, queries, near, kernel.statistics, kernel.uses_own))
-    farness[~known[near]] = np.inf
+    farness[~known[near] | (near < 0)] = np.inf
     if near.shape[1] > k:
         best = np.argpartition(farness, k - 1, axis=1)[:, :k]
     else:

@@ -163,8 +163,10 @@ class _NearVisits:
         self._new = Z
         n_sought = self._nearby.method.n_sought(len(self._nearby.Z))
         self._near: dict[int, Indices] = {}
+        n = len(self._nearby.Z)
         for part, others, index in self._nearby.indexes:
-            near = index.of_others(Z[:, others], n_sought)
+            everyone = np.broadcast_to(np.arange(n), (len(Z), n))
+            near = everyone if n_sought == n else index.of_others(Z[:, others], n_sought)
             self._near |= {int(block[0]): near for block in part}
 
     def extension(self, block: Block, where: Mask) -> Array:
