@@ -60,6 +60,7 @@ class LocalSweeps:
                         unit,
                     )
                     findings.add(tuned.scale, [report])
+            del near  # of a million rows 640 MB, before the next search makes as much
         return Z, findings
 
     def near_rows(self, Z: Array, left_out: list[Block]) -> Indices:
@@ -90,7 +91,8 @@ class LocalSweeps:
             return near
         known_rows = np.flatnonzero(known)
         everywhere = known_rows[spread_out(len(known_rows), 4 * self.solver.k)]
-        candidates = np.concatenate([near, np.where(few[:, None], everywhere, -1)], axis=1)  # −1: nobody
+        stand_by = np.where(few[:, None], everywhere, -1).astype(near.dtype)  # −1: nobody
+        candidates = np.concatenate([near, stand_by], axis=1)
         candidates.sort(axis=1)
         candidates[:, 1:][candidates[:, 1:] == candidates[:, :-1]] = -1  # nobody twice
         return candidates
