@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 _CACHED = 65_536
 # Multiplications that one thread does before another is awake.
 _SMALL_PRODUCT = 1_000_000
-_PIECES = 8
+_PIECES = 4
 
 
 class _Blas:

@@ -31,13 +31,13 @@ class Schedule:
     def auto(cls, d: int, n: int = 0) -> "Schedule":
         """One column at a time on narrow tables, blocks of a growing share of the columns on wide data.
 
-        3 of 100 columns, 125 of 1,000, 1,024 of 4,096 and more; a twelfth of 150 and more where there are
+        3 of 100 columns, 125 of 1,000, 1,024 of 4,096 and more; a tenth of 150 and more where there are
         1,000 rows, whose kernel matrix is dear. What a block costs in accuracy shrinks with the number of
-        columns that are left: measured in docs/measurements.md, it stays below half a percent.
+        columns that are left: below half a percent on faces, below one on traffic speeds (docs/speed.md).
         """
         columns = (d / 40) ** 1.5
         if n >= 1000 and d >= 150:
-            columns = max(columns, d / 12)
+            columns = max(columns, d / 10)
         return cls(columns=min(max(int(columns), 1), 1024))
 
     def blocks(self, groups: Groups, rng: np.random.Generator) -> tuple[Block, ...]:
