@@ -32,12 +32,29 @@ def _lapack(name: str, n_arguments: int) -> Any:
 
 
 _dposv = _lapack("dposv", 8)
-
 _spotrf = _lapack("spotrf", 5)
 _spotrs = _lapack("spotrs", 8)
 
 ABSOLUTE, SQUARED, PRODUCT = 0, 1, 2
 """Kinds of pair statistics: Σ |x − y|, Σ (x − y)² and Σ x·y over columns."""
+
+
+@_compile
+def _solve_in_place(matrix: Any, n: int, values: Any, n_functions: int) -> bool:
+    """Solve with the lower triangle of `matrix` (n, n) for values (functions, n); is it positive definite?"""
+    size = np.array([n, n_functions, 0], dtype=np.int32)
+    upper = np.array([85], dtype=np.uint8)  # "U", as Fortran sees the lower triangle of C
+    _dposv(
+        upper.ctypes,
+        size.ctypes,
+        size[1:].ctypes,
+        matrix.ctypes,
+        size.ctypes,
+        values.ctypes,
+        size.ctypes,
+        size[2:].ctypes,
+    )
+    return size[2] == 0  # type: ignore[no-any-return]
 
 
 @_compile
@@ -63,8 +80,6 @@ def solve_subsets(
     for s in range(begin, end):
         largest = max(largest, first_row[s + 1] - first_row[s])
     matrix = np.empty(largest * largest)
-    size = np.empty(3, dtype=np.int32)
-    upper = np.array([85], dtype=np.uint8)  # "U", as Fortran sees the lower triangle of C
     for s in range(begin, end):
         A = rows[first_row[s] : first_row[s + 1]]
         J = columns[first_column[s] : first_column[s + 1]]
@@ -80,18 +95,7 @@ def solve_subsets(
             for j in range(J.size):
                 for i in range(A.size):
                     values[j, i] = F[A[i], J[j]]
-            size[0], size[1], size[2] = A.size, J.size, 0
-            _dposv(
-                upper.ctypes,
-                size.ctypes,
-                size[1:].ctypes,
-                matrix.ctypes,
-                size.ctypes,
-                values.ctypes,
-                size.ctypes,
-                size[2:].ctypes,
-            )
-            if size[2] == 0:
+            if _solve_in_place(matrix, A.size, values, J.size):
                 used[s] = attempt
                 break
         for j in range(J.size):
@@ -209,33 +213,19 @@ def extend_each(K: Any, f: Any, count: Any, added: Any, value: Any, used: Any) -
     last = f.shape[1]
     matrix = np.empty(last * last)
     coefficients = np.empty(last)
-    size = np.empty(3, dtype=np.int32)
-    upper = np.array([85], dtype=np.uint8)
     for b in range(K.shape[0]):
         n = count[b]
-        used[b] = 0
+        used[b] = -1 if n else 0
         value[b] = 0.0
-        for attempt in range(added.size):
+        for attempt in range(added.size if n else 0):
             for i in range(n):
                 first = i * (i + 1) // 2
                 for j in range(i + 1):
                     matrix[i * n + j] = K[b, first + j]
                 matrix[i * n + i] += added[attempt]
                 coefficients[i] = f[b, i]
-            size[0], size[1], size[2] = n, 1, 0
-            if n > 0:
-                _dposv(
-                    upper.ctypes,
-                    size.ctypes,
-                    size[1:].ctypes,
-                    matrix.ctypes,
-                    size.ctypes,
-                    coefficients.ctypes,
-                    size.ctypes,
-                    size[2:].ctypes,
-                )
-            used[b] = attempt if size[2] == 0 else -1
-            if used[b] >= 0:
+            if _solve_in_place(matrix, n, coefficients, 1):
+                used[b] = attempt
                 break
         first = last * (last + 1) // 2
         for i in range(n):
