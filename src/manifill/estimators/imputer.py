@@ -30,6 +30,7 @@ from manifill.sweep import (
     Model,
     Plateau,
     Problem,
+    Recipe,
     RelativeChange,
     State,
     Status,
@@ -335,7 +336,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     def _store(self, state: State) -> None:
         self._model = Model(
-            state, self.kernel_, self.solver_, self.tol, self.max_sweeps, self._device, self.n_jobs
+            state, Recipe.of(self.kernel_, self.solver_), self.tol, self.max_sweeps, self._device, self.n_jobs
         )
         self.n_sweeps_ = state.sweep
         self.status_ = state.status

@@ -5,6 +5,7 @@ from manifill.sweep.loop import sweeps
 from manifill.sweep.newrows import Model
 from manifill.sweep.order import FixedOrder, MissingnessOrder, Order, RandomOrder, Schedule
 from manifill.sweep.problem import Problem, Scaling
+from manifill.sweep.recipe import Member, Recipe
 from manifill.sweep.start import GivenStart, MeanStart, NormalStart, Start
 from manifill.sweep.stopping import Plateau, RelativeChange, StoppingRule, SweepLimit, TimeLimit
 from manifill.sweep.trace import State, Status, SweepRecord, describe
@@ -14,6 +15,7 @@ __all__ = [
     "GivenStart",
     "Ledger",
     "MeanStart",
+    "Member",
     "MissingnessOrder",
     "Model",
     "NormalStart",
@@ -21,6 +23,7 @@ __all__ = [
     "Plateau",
     "Problem",
     "RandomOrder",
+    "Recipe",
     "RelativeChange",
     "Scaling",
     "Schedule",

@@ -13,8 +13,8 @@ class Fitted:
     Attributes
     ----------
     centres : (m, d), these rows, in standard units.
-    fits : for every block its tuned kernel and the coefficients (m, |block|) of its columns.
+    fits : for every block tuned kernels and coefficients (m, |block|); its columns are the sum over them.
     """
 
     centres: Array
-    fits: tuple[tuple[Kernel, Array], ...]
+    fits: tuple[tuple[tuple[Kernel, Array], ...], ...]

@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
 from manifill.arrays import Array, Indices
 from manifill.harmonics import blame_kernel
-from manifill.kernels import Kernel, Pairs
+from manifill.kernels import Kernel, Pairs, PairStatistic
 from manifill.solvers import Landmarks, NormalEquations, Report
 from manifill.sweep.fitted import Fitted
 from manifill.sweep.ledger import Ledger
 from manifill.sweep.order import Block
 from manifill.sweep.problem import Problem
+from manifill.sweep.recipe import Member, Recipe
 from manifill.sweep.trace import Findings
 from manifill.threads import share
 
@@ -34,16 +36,16 @@ class LandmarkSweeps:
         self,
         problem: Problem,
         blocks: tuple[Block, ...],
-        kernel: Kernel,
-        solver: Landmarks,
+        recipe: Recipe,
         seed: int,
     ) -> None:
         rng = np.random.default_rng(seed)
-        self.problem, self.blocks, self.kernel, self.solver = problem, blocks, kernel, solver
+        self.problem, self.blocks, self.recipe = problem, blocks, recipe
+        self.solver = solver = cast(Landmarks, recipe.solver)
         n = len(problem.Z)
         self.landmarks = _chosen(problem.Z, solver, rng)
         self.sample = rng.permutation(n)  # in this order known rows are fitted to, as many as `solver.rows`
-        self.keep_ledger = kernel.additive and n * len(self.landmarks) <= _MOST_KEPT
+        self.keep_ledger = recipe.additive and n * len(self.landmarks) <= _MOST_KEPT
 
     def sweep(self, Z: Array, blocks: Sequence[Block], deadline: float) -> tuple[Array, Findings] | None:
         """Visit every block once; None if the deadline passed on the way."""
@@ -54,45 +56,51 @@ class LandmarkSweeps:
             if time.monotonic() >= deadline:
                 return None
             table.take_out(block)  # 1. X⁽ʲ⁾: the table without column j
-            tuned = self.kernel.tuned(table.among())
-            fills = []
-            for column in block[self.problem.incomplete[block]]:
-                c, report = self._coefficients(table, tuned, column)  # 3.–5.
-                missing = np.flatnonzero(self.problem.M[:, column])
-                extended = np.concatenate(
-                    [
-                        tuned.matrix(pairs) @ c for _, pairs in table.pairs(missing)
-                    ]  # 2. K⁽ʲ⁾[:, L]; 5. Σ cₗ k(·, l)
-                )
-                fills.append((missing, column, np.clip(extended, lowest[column], highest[column])))
-                findings.add(tuned.scale, [report])
+            targets = block[self.problem.incomplete[block]]
+            rows = [np.flatnonzero(self.problem.M[:, column]) for column in targets]
+            values = [np.zeros(len(missing)) for missing in rows]
+            for member in self.recipe.members:
+                tuned = member.kernel.tuned(table.among())
+                for column, missing, extended in zip(targets, rows, values, strict=True):
+                    c, report = self._coefficients(table, tuned, member, column)  # 3.–5.
+                    K = (tuned.matrix(pairs) for _, pairs in table.pairs(missing))  # 2. K⁽ʲ⁾[:, L]
+                    extended += np.concatenate([part @ c for part in K])  # 5. Σ cₗ k(·, l)
+                    findings.add(tuned.scale, [report])
+            fills = [
+                (missing, column, np.clip(extended, lowest[column], highest[column]))
+                for column, missing, extended in zip(targets, rows, values, strict=True)
+            ]
             table.put_back(block, fills)  # 6. kept where γⱼ was missing
         return table.Z, findings
 
     def fitted(self, Z: Array) -> Fitted:
-        """For every block the tuned kernel and the coefficients (m, |block|) of the landmarks."""
+        """For every block the tuned kernels and the coefficients (m, |block|) of the landmarks."""
         table = self._table(Z)
         varying = self.problem.scaling.spread > 0
         fits = []
         for block in self.blocks:
             table.take_out(block)
-            tuned = self.kernel.tuned(table.among())
-            C = np.zeros((len(self.landmarks), len(block)))
-            for position in np.flatnonzero(varying[block]):
-                C[:, position], _ = self._coefficients(table, tuned, block[position])
+            fit = []
+            for member in self.recipe.members:
+                tuned = member.kernel.tuned(table.among())
+                C = np.zeros((len(self.landmarks), len(block)))
+                for position in np.flatnonzero(varying[block]):
+                    C[:, position], _ = self._coefficients(table, tuned, member, block[position])
+                fit.append((tuned, C))
             table.put_back(block, [])
-            fits.append((tuned, C))
+            fits.append(tuple(fit))
         return Fitted(Z[self.landmarks], tuple(fits))
 
     def _table(self, Z: Array) -> "KeptTable | StreamedTable":
         kind = KeptTable if self.keep_ledger else StreamedTable
-        return kind(self.kernel, Z, self.landmarks)
+        return kind(self.recipe.statistics, Z, self.landmarks)
 
     def _coefficients(
-        self, table: "KeptTable | StreamedTable", tuned: Kernel, column: int
+        self, table: "KeptTable | StreamedTable", tuned: Kernel, member: Member, column: int
     ) -> tuple[Array, Report]:
-        """C with K[:, L] c the extension of the column."""
-        known = self.sample[~self.problem.M[self.sample, column]][: self.solver.rows]
+        """C with K[:, L] c the member's share in the fill of the column."""
+        solver = cast(Landmarks, member.solver)
+        known = self.sample[~self.problem.M[self.sample, column]][: solver.rows]
         equations = NormalEquations(len(self.landmarks))
         for rows, pairs in table.pairs(np.sort(known)):
             K = tuned.matrix(pairs)
@@ -100,15 +108,16 @@ class LandmarkSweeps:
                 equations.products += products
             equations.projections += K.T @ self.problem.Z[rows, column]
         among = tuned(table.among())
-        with blame_kernel(self.kernel, self.solver):
-            return equations.solve(among, self.solver.ridge)
+        with blame_kernel(member.kernel, solver):
+            c, report = equations.solve(among, solver.ridge)
+        return member.weight * self.recipe.relied_on(np.array([column])) * c, report
 
 
 class StreamedTable:
     """Rows whose pairs with the landmarks are computed when asked for, without the columns taken out."""
 
-    def __init__(self, kernel: Kernel, Z: Array, landmarks: Indices) -> None:
-        self.Z, self.landmarks, self.kernel = Z.copy(), landmarks, kernel
+    def __init__(self, statistics: tuple[PairStatistic, ...], Z: Array, landmarks: Indices) -> None:
+        self.Z, self.landmarks, self.statistics = Z.copy(), landmarks, statistics
         self._others = np.arange(Z.shape[1])
 
     def take_out(self, block: Block) -> None:
@@ -117,13 +126,13 @@ class StreamedTable:
 
     def among(self) -> Pairs:
         """The pairs of landmarks."""
-        return Pairs.of(self._right, statistics=self.kernel.statistics)
+        return Pairs.of(self._right, statistics=self.statistics)
 
     def pairs(self, rows: Indices) -> Iterator[tuple[Indices, Pairs]]:
         """The pairs of these rows with the landmarks, chunk by chunk."""
         for part in _chunks(rows, len(self.landmarks)):
             left = self.Z[np.ix_(part, self._others)]
-            yield part, Pairs.of(left, self._right, statistics=self.kernel.statistics)
+            yield part, Pairs.of(left, self._right, statistics=self.statistics)
 
     def put_back(self, block: Block, fills: Sequence[tuple[Indices, int, Array]]) -> None:
         for rows, column, values in fills:
@@ -133,9 +142,9 @@ class StreamedTable:
 class KeptTable:
     """Rows whose pairs with the landmarks are kept in a ledger."""
 
-    def __init__(self, kernel: Kernel, Z: Array, landmarks: Indices) -> None:
+    def __init__(self, statistics: tuple[PairStatistic, ...], Z: Array, landmarks: Indices) -> None:
         self.landmarks = landmarks
-        self._ledger = Ledger(kernel.statistics, Z, right=Z[landmarks])
+        self._ledger = Ledger(statistics, Z, right=Z[landmarks])
 
     @property
     def Z(self) -> Array:

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from manifill.solvers import Local, Report, Ridge
 from manifill.solvers.ridge import mean_diagonal
 from manifill.sweep.order import Block
 from manifill.sweep.problem import Problem
+from manifill.sweep.recipe import Member, Recipe
 from manifill.sweep.trace import Findings
 from manifill.threads import share
 
@@ -31,8 +34,9 @@ _CACHED = 65_536
 class LocalSweeps:
     """The six steps, for one missing entry at a time and with its k nearest known rows as A."""
 
-    def __init__(self, problem: Problem, blocks: tuple[Block, ...], kernel: Kernel, solver: Local) -> None:
-        self.problem, self.blocks, self.kernel, self.solver = problem, blocks, kernel, solver
+    def __init__(self, problem: Problem, blocks: tuple[Block, ...], recipe: Recipe) -> None:
+        self.problem, self.blocks, self.recipe = problem, blocks, recipe
+        self.solver = cast(Local, recipe.solver)
 
     def sweep(self, Z: Array, blocks: Sequence[Block], deadline: float) -> tuple[Array, Findings] | None:
         """Visit every block once; None if the deadline passed on the way."""
@@ -44,7 +48,7 @@ class LocalSweeps:
                 rows = np.ascontiguousarray(
                     np.delete(Z, block, axis=1)
                 )  # 1. X⁽ʲ⁾: the table without column j
-                tuned, unit = self.tuned(rows)
+                tuned = self.tuned(rows)
                 for column in block[problem.incomplete[block]]:
                     if time.monotonic() >= deadline:
                         return None
@@ -57,9 +61,8 @@ class LocalSweeps:
                         problem.Z[:, column],
                         column,
                         tuned,
-                        unit,
                     )
-                    findings.add(tuned.scale, [report])
+                    findings.add(tuned[0].kernel.scale, [report])
             del near  # of a million rows 640 MB, before the next search makes as much
         return Z, findings
 
@@ -76,12 +79,11 @@ class LocalSweeps:
         sought = int(np.ceil(_SOUGHT * self.solver.k))
         return n if 2 * sought >= n else sought
 
-    def tuned(self, rows: Array) -> tuple[Kernel, float]:
-        """The kernel tuned on evenly spread rows, and the unit of its affinities."""
-        sample = spread_out(len(rows), SAMPLE)
-        pairs = Pairs.of(rows[sample], statistics=self.kernel.statistics)
-        tuned = self.kernel.tuned(pairs)
-        return tuned, mean_diagonal(tuned.matrix(pairs))
+    def tuned(self, rows: Array) -> "list[Tuned]":
+        """The members, their kernels tuned on evenly spread rows."""
+        sample = rows[spread_out(len(rows), SAMPLE)]
+        pairs = Pairs.of(sample, statistics=self.recipe.statistics)
+        return [Tuned.on(pairs, member) for member in self.recipe.members]
 
     def with_stand_by(self, near: Indices, column: int) -> Indices:
         """Near rows (q, c), and where too few of them are known some known rows from everywhere."""
@@ -105,8 +107,7 @@ class LocalSweeps:
         known: Mask,
         f: Array,
         column: int,
-        tuned: Kernel,
-        unit: float,
+        tuned: "list[Tuned]",
     ) -> tuple[Array, Report]:
         """The column at the rows `queries`, held to its bounds; and what was added to the diagonals.
 
@@ -115,18 +116,41 @@ class LocalSweeps:
         rows : (n, d'), without the columns left out.
         near : (q, c), rows near each query, in no order, known or not.
         known, f : (n,), where the column is known, and its values there.
-        tuned, unit : the kernel and the unit of its affinities.
+        tuned : the members.
         """
-        k = min(self.solver.k, near.shape[1])
         lowest, highest = self.problem.standard_bounds[:, column]
-        tries = Ridge(self.solver.ridge).added(unit)
+        each = [one.extension(rows, queries, near, known, f) for one in tuned]
+        extended = sum(values for values, _ in each) * self.recipe.relied_on(np.array([column]))
+        return np.clip(extended, lowest, highest), each[0][1]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A member with the kernel's bandwidth, and the unit of its affinities, found."""
+
+    member: Member
+    kernel: Kernel
+    unit: float
+
+    @classmethod
+    def on(cls, pairs: Pairs, member: Member) -> "Tuned":
+        kernel = member.kernel.tuned(pairs)
+        return cls(member, kernel, mean_diagonal(kernel.matrix(pairs)))
+
+    def extension(
+        self, rows: Array, queries: Indices, near: Indices, known: Mask, f: Array
+    ) -> tuple[Array, Report]:
+        """The member's share in the values at `queries`; see `LocalSweeps.extended`."""
+        solver = cast(Local, self.member.solver)
+        k = min(solver.k, near.shape[1])
+        tries = Ridge(solver.ridge).added(self.unit)
         values = np.empty(len(queries))
 
         def extend(part: slice) -> float:
             from manifill.compiled import extend_each
 
-            members, count = _nearest_known(rows, queries[part], near[part], known, k, tuned)
-            K = tuned(Pairs.within(rows, members, tuned.statistics, tuned.uses_own))
+            members, count = _nearest_known(rows, queries[part], near[part], known, k, self.kernel)
+            K = self.kernel(Pairs.within(rows, members, self.kernel.statistics, self.kernel.uses_own))
             used = np.empty(len(members), dtype=np.intp)
             extend_each(K, f[members[:, :-1]], count, np.array(tries), values[part], used)
             if (used < 0).any():
@@ -137,10 +161,9 @@ class LocalSweeps:
 
         size = max(1, 2 * _CACHED // (k + 1) ** 2)
         parts = [slice(first, first + size) for first in range(0, len(queries), size)]
-        with blame_kernel(self.kernel, self.solver):
+        with blame_kernel(self.member.kernel, solver):
             added = max(share(extend, parts), default=tries[0])
-        report = Report(kept=k, added=added, jitter=added - tries[0])
-        return np.clip(values, lowest, highest), report
+        return self.member.weight * values, Report(kept=k, added=added, jitter=added - tries[0])
 
 
 def parts_of(blocks: list[Block]) -> list[list[Block]]:

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from manifill.arrays import Array, frozen, to_numpy
 from manifill.devices import place
-from manifill.errors import IncompatibleKernel, InvalidInput
-from manifill.harmonics import require_compatible
-from manifill.kernels import Kernel, Precomputed
+from manifill.errors import InvalidInput
+from manifill.kernels import Kernel
 from manifill.metrics import paper_error
 from manifill.solvers import AnySolver
 from manifill.sweep.methods import Method, method_of
 from manifill.sweep.order import Block, Order, RandomOrder, Schedule
 from manifill.sweep.problem import Problem
+from manifill.sweep.recipe import Recipe
 from manifill.sweep.start import NormalStart, Start
 from manifill.sweep.stopping import RelativeChange, StoppingRule, SweepLimit, TimeLimit
 from manifill.sweep.trace import State, Status, SweepRecord
@@ -27,8 +27,9 @@ from manifill.threads import Workers
 def sweeps(
     problem: Problem,
     *,
-    kernel: Kernel,
-    solver: AnySolver,
+    kernel: Kernel | None = None,
+    solver: AnySolver | None = None,
+    recipe: Recipe | None = None,
     start: Start | None = None,
     order: Order | None = None,
     schedule: Schedule | None = None,
@@ -46,7 +47,8 @@ def sweeps(
     Parameters
     ----------
     problem : what to fill.
-    kernel, solver : how rows are compared and columns extended.
+    kernel, solver : how rows are compared and columns extended; or
+    recipe : several of them, with weights.
     start : first values of the missing entries; default `NormalStart()`.
     order : the order of the columns in each sweep; default `RandomOrder()`.
     schedule : which columns are left out together; default one group at a time.
@@ -71,12 +73,10 @@ def sweeps(
     >>> bool(np.abs(state.X[::7, 1] - np.cos(t[::7])).max() < 0.01)
     True
     """
-    require_compatible(kernel, solver)
-    if isinstance(kernel, Precomputed):
-        raise IncompatibleKernel(
-            "A precomputed kernel has no columns to leave out, which filling a table needs; use another "
-            "kernel, or GeometricHarmonics to extend a function with it."
-        )
+    if recipe is None:
+        if kernel is None or solver is None:
+            raise InvalidInput("sweeps needs a kernel and a solver, or a recipe.")
+        recipe = Recipe.of(kernel, solver)
     workers = Workers(n_jobs)
     start_rng, schedule_rng, order_rng, method_rng = np.random.default_rng(rng).spawn(4)
     seed = int(method_rng.integers(2**32))
@@ -90,7 +90,7 @@ def sweeps(
         status = Status.NOTHING_MISSING if problem.rows.all() else Status.ONLY_EMPTY_ROWS
     first = SweepRecord(sweep=0, error=_error(truth, problem, Z))
     state = State(problem, place(Z, device), blocks, (first,), status, seed)
-    method = method_of(problem, blocks, kernel, solver, seed, device)
+    method = method_of(problem, blocks, recipe, seed, device)
     while state.status is Status.RUNNING:
         yield state
         visit = order(to_visit, problem, order_rng)

@@ -2,21 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Protocol
 
 import numpy as np
 
 from manifill.arrays import Array, Indices, Mask, Table, to_numpy
 from manifill.devices import place
-from manifill.kernels import Kernel
+from manifill.kernels import PairStatistic
 from manifill.neighbors import NearRows
-from manifill.solvers import AnySolver, Local
+from manifill.solvers import Local
 from manifill.sweep.fitted import Fitted
 from manifill.sweep.ledger import Ledger
 from manifill.sweep.local import LocalSweeps, parts_of
 from manifill.sweep.methods import exact_or_landmarks
 from manifill.sweep.order import Block
+from manifill.sweep.recipe import Recipe
 from manifill.sweep.trace import State
 from manifill.threads import Workers
 
@@ -44,15 +46,14 @@ class Model:
     Attributes
     ----------
     state : the last sweep over the known rows.
-    kernel, solver : those of that sweep.
+    recipe : that of that sweep.
     tol, max_sweeps : when a new row counts as settled, and how long to try.
     device : where the coefficients are found; None for numpy.
     n_jobs : threads, as in `Workers`.
     """
 
     state: State
-    kernel: Kernel
-    solver: AnySolver
+    recipe: Recipe
     tol: float
     max_sweeps: int
     device: str | None = None
@@ -102,38 +103,42 @@ class Model:
         All of it at once and in one order, so that no fill depends on what was asked before.
         """
         state = self.state
-        if isinstance(self.solver, Local):
-            method = LocalSweeps(state.problem, state.blocks, self.kernel, self.solver)
+        if isinstance(self.recipe.solver, Local):
+            method = LocalSweeps(state.problem, state.blocks, self.recipe)
             width = method.n_sought(len(state.Z))
             return partial(_NearVisits, _Nearby(method, state.Z)), max(1, _MOST_PAIRS // width)
         fitted = self.fitted
-        visits = partial(_CoefficientVisits, self.kernel, fitted, state.blocks)
+        visits = partial(_CoefficientVisits, self.recipe.statistics, fitted, state.blocks)
         return visits, max(1, _MOST_PAIRS // len(fitted.centres))
 
     @cached_property
     def fitted(self) -> Fitted:
-        """Rows, and for every block a tuned kernel and the coefficients with which affinities extend it."""
+        """Rows, and for every block tuned kernels and the coefficients with which affinities extend it."""
         state = self.state
-        assert not isinstance(self.solver, Local)
-        method = exact_or_landmarks(
-            state.problem, state.blocks, self.kernel, self.solver, state.seed, self.device
-        )
+        method = exact_or_landmarks(state.problem, state.blocks, self.recipe, state.seed, self.device)
         return method.fitted(place(to_numpy(state.Z), self.device))
 
 
 class _CoefficientVisits:
     """A new row's fill is k(new, centres) · C."""
 
-    def __init__(self, kernel: Kernel, fitted: Fitted, blocks: tuple[Block, ...], Z: Array) -> None:
-        self._ledger = Ledger(kernel.statistics, Z, right=fitted.centres)
+    def __init__(
+        self,
+        statistics: tuple[PairStatistic, ...],
+        fitted: Fitted,
+        blocks: tuple[Block, ...],
+        Z: Array,
+    ) -> None:
+        self._ledger = Ledger(statistics, Z, right=fitted.centres)
         self._fits = {int(block[0]): fit for block, fit in zip(blocks, fitted.fits, strict=True)}
 
     def begin_sweep(self, Z: Array) -> None:
         pass
 
     def extension(self, block: Block, where: Mask) -> Array:
-        kernel, C = self._fits[int(block[0])]
-        extended: Array = kernel.matrix(self._ledger.take_out(block)) @ C
+        pairs = self._ledger.take_out(block)
+        each = [kernel.matrix(pairs) @ C for kernel, C in self._fits[int(block[0])]]
+        extended: Array = reduce(add, each)
         return extended
 
     def put_back(self, block: Block, values: Array) -> None:
@@ -189,7 +194,7 @@ class _NearVisits:
                 known,
                 rows[:, column],
                 column,
-                *self._nearby.tuned[int(block[0])],
+                self._nearby.tuned[int(block[0])],
             )
         return values
 

@@ -2,18 +2,22 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial, reduce
+from operator import add
+from typing import cast
 
 import numpy as np
 
 from manifill.arrays import Array, Mask, namespace, to_numpy
 from manifill.devices import place
 from manifill.harmonics import blame_kernel
-from manifill.kernels import Kernel
-from manifill.solvers import Columns, Solver
+from manifill.kernels import Kernel, Pairs
+from manifill.solvers import Columns, Report, Solver
 from manifill.sweep.fitted import Fitted
 from manifill.sweep.ledger import Ledger
 from manifill.sweep.order import Block
 from manifill.sweep.problem import Problem
+from manifill.sweep.recipe import Member, Recipe
 from manifill.sweep.trace import Findings
 
 
@@ -23,7 +27,7 @@ class Exact:
     Parameters
     ----------
     problem, blocks : what is filled, and the columns left out together.
-    kernel, solver : how rows are compared and columns extended.
+    recipe : how rows are compared and columns extended.
     device : where tables and factors lie; None for numpy.
     """
 
@@ -31,12 +35,13 @@ class Exact:
         self,
         problem: Problem,
         blocks: Iterable[Block],
-        kernel: Kernel,
-        solver: Solver,
+        recipe: Recipe,
         device: str | None = None,
     ) -> None:
-        self.kernel, self.solver, self.device = kernel, solver, device
-        self._parts = {int(block[0]): Part(problem, block, problem.incomplete, device) for block in blocks}
+        self.recipe, self.device = recipe, device
+        self._parts = {
+            int(block[0]): Part(problem, block, problem.incomplete, recipe, device) for block in blocks
+        }
         for part in self._parts.values():
             part.columns.lay_out()
         self._varying = problem.scaling.spread > 0
@@ -48,57 +53,73 @@ class Exact:
         Each block sees the fills that the blocks before it have just received (Gauss–Seidel).
         """
         findings = Findings()
-        ledger = Ledger(self.kernel.statistics, Z)  # built anew each sweep, so that roundings cannot add up
+        ledger = Ledger(self.recipe.statistics, Z)  # built anew each sweep, so that roundings cannot add up
         for block in blocks:
             if time.monotonic() >= deadline:
                 return None
             part = self._parts[int(block[0])]
             pairs = ledger.take_out(part.block)  # 1. X⁽ʲ⁾: the table without column j
-            tuned = self.kernel.tuned(pairs)
-            K = tuned.matrix(pairs)  # 2. K⁽ʲ⁾: affinities between its rows
-            with blame_kernel(self.kernel, self.solver):
-                # 3. rows A where γⱼ is known; 4. eigendata of K⁽ʲ⁾ on A (or Cholesky); 5. Σ ⟨γⱼ, ψ_ℓ⟩ Ψ_ℓ
-                extended, reports = part.columns.extension(K, self.solver)
+            each = self.recipe.each(partial(self._extension, part.columns, pairs), self.device)  # 2.–5.
+            extended = reduce(add, (values for values, _, _ in each))
             ledger.put_back(part.block, part.fill(extended))  # 6. γ̂ⱼ, kept where γⱼ was missing
-            findings.add(tuned.scale, reports)
+            for _, scale, reports in each:
+                findings.add(scale, reports)
         in_vain = [part for part in self._parts.values() if part.columns.trusted_in_vain()]
         if in_vain:
             return self.sweep(Z, blocks, deadline)
         return ledger.left, findings
 
+    def _extension(
+        self, columns: Columns, pairs: Pairs, member: Member
+    ) -> tuple[Array, float | None, list[Report]]:
+        """A member's share in the values of these columns on all rows, its bandwidth, and its reports."""
+        tuned = member.kernel.tuned(pairs)
+        K = tuned.matrix(pairs)  # 2. K⁽ʲ⁾: affinities between the rows of X⁽ʲ⁾
+        with blame_kernel(member.kernel, member.solver):
+            # 3. rows A where γⱼ is known; 4. eigendata of K⁽ʲ⁾ on A (or Cholesky); 5. Σ ⟨γⱼ, ψ_ℓ⟩ Ψ_ℓ
+            extended, reports = columns.extension(K, cast(Solver, member.solver))
+        return member.weight * extended, tuned.scale, reports
+
     def fitted(self, Z: Array) -> Fitted:
-        """For every block the tuned kernel and the coefficients C (n, |block|) that extend its columns."""
-        ledger = Ledger(self.kernel.statistics, Z)
+        """For every block the members' tuned kernels, and coefficients C (n, |block|) of its columns."""
+        ledger = Ledger(self.recipe.statistics, Z)
         fits = []
         for part in self._parts.values():
-            whole = Part(self._problem, part.columns_left_out, self._varying, self.device)
+            whole = Part(self._problem, part.columns_left_out, self._varying, self.recipe, self.device)
             pairs = ledger.take_out(part.block)
-            tuned = self.kernel.tuned(pairs)
-            K = tuned.matrix(pairs)
-            with blame_kernel(self.kernel, self.solver):
-                C = whole.coefficients(K, self.solver)
+            fits.append(tuple(self.recipe.each(partial(self._fit, whole, pairs), self.device)))
             ledger.put_back(part.block, Z[:, part.block])
-            fits.append((tuned.on_host(), C))
         return Fitted(to_numpy(Z), tuple(fits))
+
+    def _fit(self, part: "Part", pairs: Pairs, member: Member) -> tuple[Kernel, Array]:
+        tuned = member.kernel.tuned(pairs)
+        with blame_kernel(member.kernel, member.solver):
+            C = part.coefficients(tuned.matrix(pairs), cast(Solver, member.solver))
+        return tuned.on_host(), member.weight * C
 
 
 class Part:
     """A block of columns, with all that does not change from sweep to sweep."""
 
-    def __init__(self, problem: Problem, block: Block, targets: Mask, device: str | None = None) -> None:
+    def __init__(
+        self, problem: Problem, block: Block, targets: Mask, recipe: Recipe, device: str | None = None
+    ) -> None:
         lowest, highest = problem.standard_bounds
         self.positions = np.flatnonzero(targets[block])
         members = block[self.positions]
         self.columns_left_out = block
         self.block = place(block, device)
         self.values = place(problem.Z[:, block], device)
+        self.reliance = recipe.relied_on(members)
+        self._reliance = place(self.reliance, device)
         self.bounds = [place(limit[members], device) for limit in (lowest, highest)]
         self.columns = Columns(F=place(problem.Z[:, members], device), M=place(problem.M[:, members], device))
 
     def fill(self, extended: Array) -> Array:
-        """The block (n, |block|), with the extension held to its bounds where values are missing."""
+        """The block (n, |block|); where values are missing the extension, relied on and held to bounds."""
         xp = namespace(extended)
-        filled: Array = xp.where(self.columns.M, xp.clip(extended, *self.bounds), self.columns.F)
+        held = xp.clip(extended * self._reliance, *self.bounds)
+        filled: Array = xp.where(self.columns.M, held, self.columns.F)
         if filled.shape[1] == self.values.shape[1]:
             return filled
         whole: Array = xp.asarray(self.values, copy=True)
@@ -112,5 +133,5 @@ class Part:
             C, _ = self.columns.coefficients(K, solver)
             if self.columns.trusted_in_vain():
                 C, _ = self.columns.coefficients(K, solver)
-            whole[:, self.positions] = to_numpy(C)
+            whole[:, self.positions] = to_numpy(C) * self.reliance
         return whole
