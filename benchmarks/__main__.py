@@ -9,10 +9,12 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import (
+    accuracy,
     cold,
     defaults,
     device,
     growth,
+    known_sets,
     long,
     peers,
     profile,
@@ -35,6 +37,10 @@ BENCHMARKS = {
     "device": device.run,
     "profile": profile.run,
     "cold": cold.run,
+    "known_sets": known_sets.run,
+    "accuracy": accuracy.run,
+    "accuracy_worlds": accuracy.run_worlds,
+    "calibration": accuracy.run_calibration,
 }
 
 
@@ -42,7 +48,7 @@ def main() -> None:
     """Print the machine, then each benchmark's table, written down as soon as it is there."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measure manifill and its peers. All benchmarks together take about an hour.",
+        description="Measure manifill and its peers. All benchmarks together take about three hours.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"from {', '.join(BENCHMARKS)}; default all")
     parser.add_argument("--smoke", action="store_true", help="small and quick, to see that it runs")

@@ -1,6 +1,7 @@
 """Where results go: for every benchmark a page, a CSV and its pictures, with the machine that gave them."""
 
 import csv
+import hashlib
 import os
 import platform
 import subprocess
@@ -108,6 +109,14 @@ def _blas(library: dict[str, object]) -> str:
         f"{library['internal_api']} {library['version']} for {library.get('architecture', 'this machine')}, "
         f"{library['num_threads']} threads"
     )
+
+
+def source_of(folder: str) -> str:
+    """A name for the code in a folder, another whenever a file there is another."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _commit() -> str:

@@ -22,7 +22,7 @@ def test_types_are_shipped():
 
 
 def test_public_names():
-    rooms = {"amputation", "datasets", "kernels", "metrics", "solvers", "sweep"}
+    rooms = {"amputation", "datasets", "kernels", "metrics", "solvers", "sweep", "tuning"}
     assert set(manifill.__all__) == {"GeometricHarmonics", "IGHImputer", "__version__", "impute"} | rooms
     for room in rooms:
         assert all(

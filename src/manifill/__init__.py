@@ -4,10 +4,11 @@
     completed = manifill.impute(table_with_holes)
 
 `IGHImputer` is the same as a scikit-learn transformer, `GeometricHarmonics` extends functions from known
-rows to any rows, and `kernels`, `solvers`, `sweep`, `amputation`, `metrics` and `datasets` hold the parts.
+rows to any rows, and `kernels`, `solvers`, `sweep`, `tuning`, `amputation`, `metrics` and `datasets` hold
+the parts.
 """
 
-from manifill import amputation, datasets, kernels, metrics, solvers, sweep
+from manifill import amputation, datasets, kernels, metrics, solvers, sweep, tuning
 from manifill.estimators import GeometricHarmonics, IGHImputer, impute
 
 __version__ = "0.1.0"
@@ -23,4 +24,5 @@ __all__ = [
     "metrics",
     "solvers",
     "sweep",
+    "tuning",
 ]

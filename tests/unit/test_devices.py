@@ -110,7 +110,7 @@ class TestWithTorch:
         X[rng.random(X.shape) < 0.2] = np.nan
         monkeypatch.setattr(words, "EXACT_ROWS", 50)
         imputer = IGHImputer(device="cpu", random_state=0, max_sweeps=1).fit(X)
-        assert str(imputer.solver_) == "Ridge(ridge=0.1): all pairs of 90 rows fit on the device"
+        assert str(imputer.solver_).endswith("all pairs of 90 rows fit on the device")
         assert type(IGHImputer(device="auto", random_state=0, max_sweeps=1).fit(X).solver_) is not Ridge
         # A card with little memory, which nobody insists on, gives way to the processor.
         monkeypatch.setattr(imputer_module, "find_device", lambda device: "cpu")

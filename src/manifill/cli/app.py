@@ -31,7 +31,9 @@ def impute(
     output: Annotated[Path, typer.Option("--output", "-o", help="Completed table: .csv, .tsv or .npy.")],
     kernel: Annotated[str, typer.Option(help="auto, gaussian, laplacian, semilinear, …")] = "auto",
     solver: Annotated[str, typer.Option(help="auto, ridge or spectral.")] = "auto",
-    max_sweeps: Annotated[int, typer.Option(help="Most sweeps over the columns.")] = 6,
+    max_sweeps: Annotated[
+        int | None, typer.Option(help="Most sweeps over the columns; default: as many as help.")
+    ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
     missing_values: Annotated[
@@ -64,7 +66,7 @@ def impute(
     imputer = IGHImputer(
         kernel,
         solver=solver,
-        max_sweeps=max_sweeps,
+        max_sweeps="auto" if max_sweeps is None else max_sweeps,
         time_limit=time_limit,
         random_state=seed,
     )

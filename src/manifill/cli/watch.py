@@ -15,6 +15,7 @@ from rich.progress import (
 
 from manifill.arrays import Table
 from manifill.estimators import IGHImputer
+from manifill.progress import listening
 from manifill.sweep import describe
 
 console = Console(stderr=True)
@@ -34,10 +35,11 @@ def fit_watched(imputer: IGHImputer, X: Any) -> Table:
     )
     try:
         with bar:
-            task = bar.add_task("first sweep", total=imputer.max_sweeps)
-            for state in imputer.iter_fit(X):
-                if state.sweep:
-                    bar.update(task, completed=state.sweep, description=describe(state.trace[-1]))
+            task = bar.add_task("looking at the table", total=None)
+            with listening(lambda line: bar.update(task, description=line)):
+                for state in imputer.iter_fit(X):
+                    line = describe(state.trace[-1]) if state.sweep else "first sweep"
+                    bar.update(task, total=imputer.max_sweeps_, completed=state.sweep, description=line)
     except KeyboardInterrupt:
         console.print("manifill: interrupted; nothing was written.")
         raise typer.Exit(130) from None

@@ -1,6 +1,8 @@
 """`IGHImputer`: iterated geometric harmonics as a scikit-learn transformer."""
 
+import math
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Mask, Table
-from manifill.checks import require_flag, require_number
+from manifill.checks import complaint, require_flag, require_number
 from manifill.devices import find_device, from_tensor, memory_of, place
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
 from manifill.estimators.validation import column_labels, read_bounds, read_groups, read_table
@@ -24,7 +26,9 @@ from manifill.estimators.words import (
     as_solver,
     as_start,
 )
-from manifill.solvers import Ridge
+from manifill.kernels import Kernel
+from manifill.progress import listening
+from manifill.solvers import AnySolver, Ridge
 from manifill.sweep import (
     GivenStart,
     Model,
@@ -36,10 +40,12 @@ from manifill.sweep import (
     Status,
     StoppingRule,
     SweepLimit,
-    TimeLimit,
     describe,
-    sweeps,
 )
+from manifill.tuning import Accuracy, Choice, Plan, choose, rehearse
+
+# What a fit leaves behind besides the attributes that end in an underscore.
+_PRIVATE = ("_model", "_kept", "_labels", "_plan", "_judging_rng", "_came_from", "_accuracy")
 
 
 class IGHImputer(TransformerMixin, BaseEstimator):
@@ -55,27 +61,31 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     kernel : {"auto", "gaussian", "laplacian", "semilinear", "self_tuning", "polynomial", "cosine"}, \
             kernel or function, default="auto"
         How alike two rows are: a word, an object from `manifill.kernels` or a function of two arrays of
-        rows. "auto" is a Laplacian of the median distance plus a linear part.
+        rows. "auto" tries some and takes the weighted mean of those that do best on entries hidden from
+        them: see docs/choosing.md.
     solver : {"auto", "ridge", "spectral", "landmarks", "local"} or solver, default="auto"
         How a column is extended: a word or an object from `manifill.solvers`. "spectral" is the paper's,
         "ridge" the faster; both look at all pairs of rows. "landmarks" and "local" are for long tables.
-        "auto" chooses by kernel and shape, and `str(imputer.solver_)` says why.
+        "auto" chooses by kernel and shape, and `str(imputer.solver_)` says why; its ridge is chosen on hidden
+        entries.
     schedule : {"auto", "column", "block"} or int, default="auto"
         How many columns are left out together: one, as in the paper, or a block that shares one kernel
         matrix. "auto" takes blocks on wide data, where that does not change the error.
-    start : {"normal", "mean"} or array of the shape of X, default="normal"
-        First values of the missing entries. "normal" draws around the column mean, as in the paper.
+    start : {"mean", "normal"} or array of the shape of X, default="mean"
+        First values of the missing entries. "normal" draws around the column mean, as in the paper; from the
+        mean itself a sweep less is needed, and noisy tables come out better (docs/choosing.md).
     order : {"random", "fixed", "missingness"}, default="random"
         In which order each sweep visits the columns.
-    max_sweeps : int, default=6
+    max_sweeps : int or "auto", default="auto"
         Most sweeps. On noisy tables more make the fill agree with itself rather than with the data; on clean
-        data with many holes more can help (docs/measurements.md).
+        data with many holes more can help (docs/measurements.md). "auto" is as many as bring hidden entries
+        nearer to the truth, at most 10; where kernel and solver are given, 6.
     tol : float, default=0.01
         The fill has settled when a sweep changes it by no more than this, in standard deviations of the
         columns (root mean square over all missing entries).
     time_limit : float or None, default=None
-        Most seconds of sweeping. The fill is then that of the last full sweep, or the column means where
-        not one was finished.
+        Most seconds. Up to half of them go into choosing. The fill is that of the last full sweep, or the
+        column means where not one was finished.
     bounds : None, "observed", pair, mapping or list, default="observed"
         Lowest and highest value of fills, per column: `{"age": (0, 120)}`; the columns not named keep to
         the range observed. A pair holds for all columns, None sets no bounds.
@@ -99,11 +109,19 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
+    accuracy_ : for every column the error on entries that were hidden, next to that of the column mean.
+        `print(imputer.accuracy_)` is a table, `pandas.DataFrame(imputer.accuracy_)` too. Where the mean is
+        not beaten it is what missing values get. Where kernel and solver are given, found when asked for.
+    recipe_ : the kernels, solvers and weights used; `print(imputer.recipe_)` shows them.
+    tuning_ : how they were chosen: all trials with their errors, the error after each sweep, how much was
+        hidden. None where kernel and solver were given.
+    max_sweeps_ : the limit of sweeps in use.
     n_sweeps_ : sweeps done.
     status_ : how the run ended; `str(status_)` explains it.
     trace_ : a `SweepRecord` for the start and for every sweep: change, seconds, bandwidth, rank, ridge;
         `pandas.DataFrame(imputer.trace_)` is a table of them.
-    kernel_, solver_, schedule_ : the objects used; `str(solver_)` also says why it was chosen.
+    kernel_, solver_ : those of most weight in the recipe; `str(solver_)` also says why it was chosen.
+    schedule_ : which columns are left out together.
     completed_ : the training table as the last full sweep completed it; what `fit_transform` returns.
     indicator_ : the `MissingIndicator`, or None.
     n_features_in_, feature_names_in_ : as always in scikit-learn.
@@ -135,9 +153,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         *,
         solver: Any = "auto",
         schedule: Any = "auto",
-        start: Any = "normal",
+        start: Any = "mean",
         order: Any = "random",
-        max_sweeps: int = 6,
+        max_sweeps: Any = "auto",
         tol: float = 1e-2,
         time_limit: float | None = None,
         bounds: Any = "observed",
@@ -166,11 +184,18 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.keep_empty_features = keep_empty_features
         self.verbose = verbose
 
+    _accuracy: Accuracy
+
     def fit(self, X: Any, y: None = None) -> Self:
         """Fill `X` (n, d), NaN where missing, and remember it to fill new rows from."""
-        for state in self.iter_fit(X):
-            if self.verbose and state.sweep > 0:
-                print(describe(state.trace[-1]), file=sys.stderr)
+        if not self.verbose:
+            for _ in self.iter_fit(X):
+                pass
+            return self
+        with listening(_write):
+            for state in self.iter_fit(X):
+                if state.sweep > 0:
+                    _write(describe(state.trace[-1]))
         return self
 
     def fit_transform(self, X: Any, y: None = None) -> Any:
@@ -237,7 +262,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         return np.concatenate([out, self.indicator_.get_feature_names_out(names)])
 
     def _run(self, X: Any) -> Iterator[State]:
-        """Validate everything, store what is known before the first sweep, and set the run up."""
+        """Validate everything, choose what is to be chosen, and set the run up."""
+        began = time.monotonic()
         X, came_from = from_tensor(X)
         for flag in ("add_indicator", "keep_empty_features", "verbose"):
             require_flag(flag, getattr(self, flag))
@@ -246,22 +272,20 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
         kernel = as_kernel(self.kernel)
         device, solver = self._device_and_solver(came_from, kernel, (len(given), int(kept.sum())))
-        schedule = as_schedule(self.schedule, len(given), int(kept.sum()))
-        run = sweeps(
-            Problem.of(
-                given[:, kept],
-                groups=read_groups(self.groups, labels, kept),
-                bounds=read_bounds(self.bounds, labels, given)[:, kept],
-            ),
-            kernel=kernel,
-            solver=solver,
+        problem = Problem.of(
+            given[:, kept],
+            groups=read_groups(self.groups, labels, kept),
+            bounds=read_bounds(self.bounds, labels, given)[:, kept],
+        )
+        plan = Plan(
             start=self._start(given, kept, labels),
             order=as_order(self.order),
-            schedule=schedule,
-            stopping=self._stopping(),
-            rng=as_generator(self.random_state),
+            schedule=as_schedule(self.schedule, len(given), int(kept.sum())),
+            tol=self._tolerance(),
+            max_sweeps=self._most_sweeps(),
             device=device,
             n_jobs=self.n_jobs,
+            deadline=began + self._seconds(),
         )
         if not (kept.all() or self.keep_empty_features):
             empty = [label for label, keep in zip(labels, kept, strict=True) if not keep]
@@ -271,10 +295,51 @@ class IGHImputer(TransformerMixin, BaseEstimator):
                 EmptyColumnWarning,
                 stacklevel=2,
             )
-        self._kept, self._device, self._came_from = kept, device, came_from
-        self.kernel_, self.solver_, self.schedule_ = kernel, solver, schedule
+        judging_rng, final_rng = as_generator(self.random_state).spawn(2)
+        choice = self._chosen(problem, plan, kernel, solver, judging_rng)
+        plan = replace(plan, start=choice.start or plan.start, max_sweeps=choice.sweeps)
+        self._kept, self._labels, self._came_from = kept, labels, came_from
+        self._plan, self._judging_rng = plan, judging_rng
+        self.recipe_, self.schedule_ = choice.recipe, plan.schedule
+        self.kernel_, self.solver_ = choice.recipe.main.kernel, choice.recipe.main.solver
+        self.tuning_ = choice if choice.trials or choice.errors else None
+        self.max_sweeps_ = plan.max_sweeps
         self.indicator_ = _indicator(given) if self.add_indicator else None
-        return run
+        rules: list[StoppingRule] = [RelativeChange(plan.tol), Plateau(), SweepLimit(plan.max_sweeps)]
+        return iter(plan.run(problem, choice.recipe, final_rng, rules))
+
+    def _chosen(
+        self, problem: Problem, plan: Plan, kernel: Kernel, solver: AnySolver, rng: np.random.Generator
+    ) -> Choice:
+        """What hidden entries choose; where kernel and solver are given, these."""
+        choose_kernel = isinstance(self.kernel, str) and self.kernel == "auto"
+        choose_ridge = isinstance(self.solver, str) and self.solver == "auto" and hasattr(solver, "ridge")
+        if not (choose_kernel or choose_ridge):
+            return Choice(Recipe.of(kernel, solver), plan.max_sweeps, Accuracy())
+        half_time = time.monotonic() + (plan.deadline - time.monotonic()) / 2
+        return choose(
+            problem,
+            replace(plan, deadline=half_time),
+            rng,
+            kernel=None if choose_kernel else kernel,
+            solver=solver,
+            tune_ridge=choose_ridge,
+        )
+
+    @property
+    def accuracy_(self) -> Accuracy:
+        """What to expect of the fills, column by column, measured on hidden entries."""
+        check_is_fitted(self)
+        if not self._accuracy:
+            choice = self.tuning_ or rehearse(
+                self._model.state.problem,
+                self.recipe_,
+                replace(self._plan, deadline=math.inf),
+                self._judging_rng,
+            )
+            labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
+            self._accuracy = choice.accuracy.named(labels)
+        return self._accuracy
 
     def _device_and_solver(
         self, came_from: str | None, kernel: Any, shape: tuple[int, int]
@@ -288,14 +353,25 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             return None, solver  # nobody insists on the card, and it could not do this
         return device, solver
 
-    def _stopping(self) -> list[StoppingRule]:
-        require_number("max_sweeps", self.max_sweeps, least=1, whole=True)
+    def _most_sweeps(self) -> int:
+        given = not (isinstance(self.max_sweeps, str) and self.max_sweeps == "auto")
+        if given:
+            if isinstance(self.max_sweeps, str):
+                raise complaint("max_sweeps", "'auto' or a whole number ≥ 1", self.max_sweeps)
+            require_number("max_sweeps", self.max_sweeps, least=1, whole=True)
+            return int(self.max_sweeps)
+        chosen = "auto" in (word for word in (self.kernel, self.solver) if isinstance(word, str))
+        return 10 if chosen else 6
+
+    def _tolerance(self) -> float:
         require_number("tol", self.tol, least=0)
-        rules: list[StoppingRule] = [RelativeChange(self.tol), Plateau(), SweepLimit(self.max_sweeps)]
-        if self.time_limit is not None:
-            require_number("time_limit", self.time_limit, above=0)
-            rules.append(TimeLimit(self.time_limit))
-        return rules
+        return self.tol
+
+    def _seconds(self) -> float:
+        if self.time_limit is None:
+            return math.inf
+        require_number("time_limit", self.time_limit, above=0)
+        return self.time_limit
 
     def _start(self, given: Table, kept: Mask, labels: list[Any]) -> Any:
         start = as_start(self.start)
@@ -327,17 +403,13 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     def _forget(self) -> None:
         """Drop an earlier fit, so that a fit which fails is not mistaken for it."""
-        for name in [
-            name
-            for name in vars(self)
-            if name.endswith("_") or name in ("_model", "_kept", "_device", "_came_from")
-        ]:
+        for name in [name for name in vars(self) if name.endswith("_") or name in _PRIVATE]:
             delattr(self, name)
 
     def _store(self, state: State) -> None:
-        self._model = Model(
-            state, Recipe.of(self.kernel_, self.solver_), self.tol, self.max_sweeps, self._device, self.n_jobs
-        )
+        plan = self._plan
+        self._model = Model(state, self.recipe_, plan.tol, plan.max_sweeps, plan.device, plan.n_jobs)
+        self._accuracy = Accuracy()
         self.n_sweeps_ = state.sweep
         self.status_ = state.status
         self.trace_ = state.trace
@@ -360,6 +432,10 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _write(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _indicator(given: Table) -> Any:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from manifill.arrays import Array, Indices, namespace, set_diagonal, zero_unless
+from manifill.arrays import Array, Indices, exp_in_place, namespace, set_diagonal, zero_unless
 from manifill.devices import tensor_absolute_distance
 from manifill.threads import product, share_rows, symmetric_product
 
@@ -34,6 +34,10 @@ class PairStatistic:
         """Total (n, m) += sign · the statistic of these columns, in threads on a processor."""
 
         def add_rows(rows: slice) -> None:
+            if X.shape[1] == 1 and len(Y) >= _MANY_ROWS:
+                compiled = import_module("manifill.compiled")
+                compiled.add_column(getattr(compiled, self.kind), X[rows, 0], Y[:, 0], sign, total[rows])
+                return
             part = self.between(X[rows], Y)
             if sign < 0:
                 total[rows] -= part
@@ -98,6 +102,15 @@ def _inner_product(X: Array, Y: Array) -> Array:
 def _squared_norm(X: Array) -> Array:
     norm: Array = (X * X).sum(1)
     return norm
+
+
+def exponential(total: Array, factor: float) -> Array:
+    """E to the power of factor · total, for pairs (n, m)."""
+    if isinstance(total, np.ndarray) and total.ndim == 2 and total.shape[1] >= _MANY_ROWS:
+        K = np.empty(total.shape)
+        import_module("manifill.compiled").exponentials(factor, total, K)
+        return K
+    return exp_in_place(total * factor)
 
 
 def _zero(X: Array) -> Array:

@@ -19,7 +19,7 @@ from manifill.kernels.bandwidth import (
     sampled_rows,
 )
 from manifill.kernels.base import Kernel
-from manifill.kernels.pairs import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Pairs
+from manifill.kernels.pairs import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Pairs, exponential
 
 
 class _Radial(Kernel):
@@ -88,8 +88,7 @@ class Gaussian(_Radial):
     statistics = (SQUARED_DISTANCE,)
 
     def __call__(self, pairs: Pairs) -> Array:
-        K = pairs[SQUARED_DISTANCE] * (-0.5 / self._scale() ** 2)
-        return exp_in_place(K)
+        return exponential(pairs[SQUARED_DISTANCE], -0.5 / self._scale() ** 2)
 
     def _distance(self, pairs: Pairs, rows: Rows) -> Array:
         squared = pairs[SQUARED_DISTANCE][rows]
@@ -125,8 +124,7 @@ class Laplacian(_Radial):
     statistics = (ABSOLUTE_DISTANCE,)
 
     def __call__(self, pairs: Pairs) -> Array:
-        K = pairs[ABSOLUTE_DISTANCE] * (-1.0 / self._scale())
-        return exp_in_place(K)
+        return exponential(pairs[ABSOLUTE_DISTANCE], -1.0 / self._scale())
 
     def _distance(self, pairs: Pairs, rows: Rows) -> Array:
         return pairs[ABSOLUTE_DISTANCE][rows]

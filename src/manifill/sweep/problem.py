@@ -199,10 +199,11 @@ def _complete_groups(groups: Sequence[Sequence[int]], d: int) -> Groups:
     """The groups given, and every other column as a group of its own, in the order of the columns."""
     given = [tuple(int(column) for column in group) for group in groups]
     members = [column for group in given for column in group]
+    grouped = set(members)
     outside = [column for column in members if not 0 <= column < d]
-    if outside or len(set(members)) < len(members) or not all(given):
+    if outside or len(grouped) < len(members) or not all(given):
         raise InvalidInput(
             f"groups must be non-empty lists of columns between 0 and {d - 1}, no column twice; got {given}."
         )
-    alone: list[tuple[int, ...]] = [(column,) for column in range(d) if column not in set(members)]
+    alone: list[tuple[int, ...]] = [(column,) for column in range(d) if column not in grouped]
     return tuple(sorted(given + alone))

@@ -1,0 +1,73 @@
+"""Pictures and weather, for which there are numbers to beat; and what choosing costs."""
+
+import time
+import warnings
+
+import numpy as np
+from rich.table import Table
+from sklearn.impute import KNNImputer, SimpleImputer
+
+from benchmarks.data import Source, holes
+from benchmarks.svd import TunedSVD
+from manifill import IGHImputer
+from manifill.kernels import Gaussian, MedianDistance
+from manifill.metrics import rmse
+from manifill.solvers import Ridge
+
+JFK = "noaa_jfk_hourly_normals_1981_2010"
+CASES = (
+    (Source("Olivetti", "olivetti64", unit=255.0), (0.3, 0.5, 0.7), (0.048, 0.054, 0.064)),
+    (Source("UMIST", "umist28x23", unit=255.0), (0.5, 0.7), (0.042, 0.058)),
+    (Source("JFK weather", JFK, last=1991), (0.1, 0.3, 0.5), (0.205, 0.255, 0.360)),
+)
+FIXED = IGHImputer(Gaussian(MedianDistance(16)), solver=Ridge(2e-4), tol=0, max_sweeps=6, random_state=0)
+
+
+class Transposed:
+    """An imputer that sees columns as rows."""
+
+    def __init__(self, imputer: object) -> None:
+        self.imputer = imputer
+
+    def fit_transform(self, X: np.ndarray) -> np.ndarray:
+        """The table, completed."""
+        return self.imputer.fit_transform(X.T).T
+
+
+def run(smoke: bool = False) -> Table:
+    """RMSE on the holes (pixels from 0 to 1, weather standardised) and seconds, two seeds."""
+    cases = ((Source("digits", "digits", last=60, unit=16.0), (0.5,), (1.0,)),) if smoke else CASES
+    players = {
+        "manifill": lambda: IGHImputer(random_state=0),
+        "knobs fixed": lambda: FIXED,
+        "KNN rows": KNNImputer,
+        "KNN columns": lambda: Transposed(KNNImputer()),
+        "IterativeSVD": TunedSVD,
+        "column mean": SimpleImputer,
+    }
+    table = Table("set", "missing", "to beat", *players, title="RMSE on the holes (seconds)")
+    for source, rates, goals in cases:
+        X = source.load()
+        if X is None:
+            continue
+        X = X[:, X.std(axis=0) > 0]
+        if source.file == JFK:
+            X = (X - X.mean(axis=0)) / X.std(axis=0)
+        for rate, goal in zip(rates, goals, strict=True):
+            cells = []
+            for make in players.values():
+                outcomes = [_fill(make(), X, holes(X.shape, rate, seed)) for seed in range(1 if smoke else 2)]
+                error, seconds = np.mean(outcomes, axis=0)
+                cells.append(f"{error:.4f} ({seconds:.1f})")
+            table.add_row(source.name, f"{rate:.0%}", f"{goal:.3f}", *cells)
+    return table
+
+
+def _fill(imputer: object, X: np.ndarray, M: np.ndarray) -> tuple[float, float]:
+    damaged = np.where(M, np.nan, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        began = time.perf_counter()
+        filled = imputer.fit_transform(damaged)
+        seconds = time.perf_counter() - began
+    return rmse(X, filled, M), seconds

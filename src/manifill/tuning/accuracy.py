@@ -1,0 +1,100 @@
+"""How good the fills are, measured on entries that were hidden."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manifill.arrays import Array, Indices
+
+# Hidden entries that a column's own are weighed against, so that few of them do not decide alone.
+_PRIOR_RELIANCE = 30.0
+_PRIOR_ERROR = 5.0
+# And hidden entries of the whole table against this many, of which half is explained.
+_PRIOR_OVERALL = 5.0
+# A fill must be expected to lower the squared error by this share, or the column mean is taken.
+_WORTH = 0.02
+
+
+@dataclass(frozen=True)
+class ColumnAccuracy:
+    """What to expect of a column's fills.
+
+    Attributes
+    ----------
+    column : its name or number.
+    error : root mean square error on hidden entries, in the column's units; NaN where none could be hidden.
+    mean_error : the same for the column mean.
+    hidden : how many entries were hidden.
+    reliance : share of the extension that the fill takes; 0 is a fill by the column mean.
+    """
+
+    column: Any
+    error: float
+    mean_error: float
+    hidden: int
+    reliance: float
+
+    @property
+    def relative(self) -> float:
+        """Error over that of the column mean: 0 is perfect, 1 has learned nothing."""
+        return self.error / self.mean_error if self.mean_error > 0 else math.nan
+
+
+class Accuracy(tuple[ColumnAccuracy, ...]):
+    """A `ColumnAccuracy` for every column; `pandas.DataFrame(accuracy)` is a table of them."""
+
+    def __str__(self) -> str:
+        names = [str(one.column) for one in self]
+        width = max([6, *map(len, names)])
+        lines = [f"{'column':<{width}}  {'error':>10}  {'of mean':>10}  {'relative':>8}  hidden"]
+        for name, one in zip(names, self, strict=True):
+            note = "" if one.reliance > 0 else "  filled by the mean"
+            lines.append(
+                f"{name:<{width}}  {one.error:>10.4g}  {one.mean_error:>10.4g}  {one.relative:>8.2f}  "
+                f"{one.hidden:>6}{note}"
+            )
+        return "\n".join(lines)
+
+    def named(self, labels: list[Any]) -> "Accuracy":
+        """The same for columns of these names."""
+        return Accuracy(
+            ColumnAccuracy(label, one.error, one.mean_error, one.hidden, one.reliance)
+            for label, one in zip(labels, self, strict=True)
+        )
+
+
+def reliance(columns: Indices, found: Array, truth: Array, d: int) -> Array:
+    """(d,), the share of its extension that each column's fill should take.
+
+    Parameters
+    ----------
+    columns, found, truth : (h,), of the hidden entries; values in standard units, so that 0 is the mean.
+    """
+    overlap = np.bincount(columns, found * truth, d)
+    size = np.bincount(columns, found**2, d)
+    share = np.clip((overlap + _PRIOR_RELIANCE) / (size + _PRIOR_RELIANCE), 0.0, 1.0)
+    left = np.bincount(columns, (share[columns] * found - truth) ** 2, d)
+    before = np.bincount(columns, truth**2, d)
+    overall = (left.sum() + _PRIOR_OVERALL / 2) / (before.sum() + _PRIOR_OVERALL)
+    expected = (left + _PRIOR_ERROR * overall) / (before + _PRIOR_ERROR)
+    return np.where(expected < 1 - _WORTH, share, 0.0)
+
+
+def accuracy(columns: Indices, found: Array, truth: Array, unit: Array, relied_on: Array) -> Accuracy:
+    """From the hidden entries (h,), in standard units; `unit` (d,) is the size of one in the user's."""
+    d = len(unit)
+    count = np.bincount(columns, minlength=d)
+
+    def root_mean(squares: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            result: Array = unit * np.sqrt(np.bincount(columns, squares, d) / count)
+        return result
+
+    errors = root_mean((relied_on[columns] * found - truth) ** 2)
+    mean_errors = root_mean(truth**2)
+    return Accuracy(
+        ColumnAccuracy(j, float(errors[j]), float(mean_errors[j]), int(count[j]), float(relied_on[j]))
+        for j in range(d)
+    )

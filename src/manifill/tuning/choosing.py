@@ -1,0 +1,197 @@
+"""The choice: candidates audition on a sample, the chosen ones rehearse on the whole table."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from manifill.arrays import Array, Table, to_numpy
+from manifill.kernels import Kernel, Laplacian, SemiLinear
+from manifill.progress import say
+from manifill.solvers import AnySolver, Landmarks, Local, Ridge
+from manifill.sweep import (
+    GivenStart,
+    Member,
+    Problem,
+    Recipe,
+    RelativeChange,
+    Start,
+    StoppingRule,
+    SweepLimit,
+)
+from manifill.tuning.accuracy import Accuracy, accuracy, reliance
+from manifill.tuning.audition import Stage, Trial
+from manifill.tuning.hidden import Hidden, hidden_sets, hide, how_much, root_mean_square
+from manifill.tuning.plan import Plan, side_by_side
+from manifill.tuning.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
+
+# The table that candidates audition on. What does best there does so on the whole: docs/choosing.md.
+_ROWS, _LOCAL_ROWS = 700, 2000
+# Columns beyond which candidates fill some of them only.
+_WIDE = 512
+# Where a candidate nobody believed in does best, its neighbours are tried, and so on, this often at most.
+_STEPS = 4
+# A sweep more is worth its time if it lowers the error on hidden entries by this share.
+_WORTH = 3e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, and what is known of it.
+
+    Attributes
+    ----------
+    recipe : kernels, solvers and weights to fill with.
+    sweeps : how many sweeps are worth doing.
+    accuracy : what to expect, column by column.
+    trials : all candidates, the best first.
+    errors : error on the hidden entries of the whole table after each sweep, in standard deviations.
+    share, repeats : how much was hidden, and how often.
+    start : for long tables, the fill to go on from; None for a start of its own.
+    """
+
+    recipe: Recipe
+    sweeps: int
+    accuracy: Accuracy
+    trials: tuple[Trial, ...] = ()
+    errors: tuple[float, ...] = ()
+    share: float = 0.0
+    repeats: int = 0
+    start: Start | None = None
+
+
+def choose(
+    problem: Problem,
+    plan: Plan,
+    rng: np.random.Generator,
+    *,
+    kernel: Kernel | None,
+    solver: AnySolver,
+    tune_ridge: bool,
+) -> Choice:
+    """The best recipe for a problem, judged by entries that are hidden from it.
+
+    Parameters
+    ----------
+    kernel : the user's own; None to choose.
+    solver : of the kind to use; its ridge is chosen where `tune_ridge` says so.
+    """
+    sample_rng, stage_rng, rehearsal_rng = rng.spawn(3)
+    sample = _sample(problem, _LOCAL_ROWS if isinstance(solver, Local) else _ROWS, sample_rng)
+    wide = problem.shape[1] > _WIDE
+    trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
+    pairs = candidates(kernel, trying, tune_ridge, wide)
+    members: tuple[Member, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    if len(pairs) > 1 and sample is not None:
+        believed = len(CORE) if kernel is None and not wide else len(pairs)
+        stage = Stage(sample, plan, Recipe.of(*pairs[0]), wide, stage_rng)
+        most = _most_members(problem, solver) if kernel is None else 1
+        stage.audition(pairs)
+        for _ in range(0 if wide else _STEPS):
+            best = stage.best
+            if best in stage.pairs[:believed]:
+                break
+            nearby = neighbours(best, kernel is None, tune_ridge)
+            stage.audition([pair for pair in nearby if pair not in stage.pairs])
+            if stage.best == best:
+                break
+        trials = stage.trials(stage.weights(most, believed))
+        members = tuple(
+            Member(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
+            for trial in trials
+            if trial.weight > 0
+        )
+    recipe = Recipe(members) if members else Recipe.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
+    rehearsed = rehearse(problem, recipe, plan, rehearsal_rng)
+    return replace(rehearsed, trials=trials)
+
+
+def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Generator) -> Choice:
+    """How well a recipe does on the whole table, and in how many sweeps; its reliance is found on the way."""
+    portion, repeats = how_much(problem)
+    hiding_rng, run_rng = rng.spawn(2)
+    sets = hidden_sets(problem.given, problem.groups, portion, repeats, hiding_rng)
+    hidden = [hide(problem, entries) for entries in sets]
+    say(f"rehearsing on {sum(len(one.truth) for one in hidden):,} hidden entries")
+    seeds = run_rng.integers(2**32, size=repeats)
+    runs = side_by_side(
+        lambda task, plan: _watched(task[0], recipe, plan, task[1]),
+        list(zip(hidden, seeds, strict=True)),
+        plan,
+        problem.shape[0],
+    )
+    columns = np.concatenate([one.columns for one in hidden])
+    truth = np.concatenate([one.truth for one in hidden])
+    after = [
+        np.concatenate([run.found[min(s, len(run.found) - 1)] for run in runs]) for s in range(_longest(runs))
+    ]
+    errors = [root_mean_square(found - truth) for found in after[1:]] or [math.nan]
+    best = next((s for s, error in enumerate(errors) if error <= (1 + _WORTH) * min(errors)), 0)
+    found = after[min(best + 1, len(after) - 1)]
+    relied_on = reliance(columns, found, truth, problem.shape[1])
+    scaling = problem.scaling
+    start = GivenStart(runs[0].fill) if isinstance(recipe.solver, Landmarks | Local) else None
+    return Choice(
+        recipe=replace(recipe, reliance=relied_on),
+        sweeps=best + 1 if start is None else 1,
+        accuracy=accuracy(columns, found, truth, scaling.spread * scaling.magnitude, relied_on),
+        errors=tuple(errors),
+        share=portion,
+        repeats=repeats,
+        start=start,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A rehearsal: what it made of hidden entries at the start and after each sweep, and its last fill."""
+
+    found: list[Array]
+    fill: Table
+
+
+def _watched(hidden: Hidden, recipe: Recipe, plan: Plan, seed: int) -> _Run:
+    """A run that ends when sweeps no longer bring its fill nearer to what is hidden."""
+    found: list[Array] = []
+    errors: list[float] = []
+    rules: list[StoppingRule] = [RelativeChange(plan.tol), SweepLimit(plan.max_sweeps)]
+    for state in plan.run(hidden.problem, recipe, np.random.default_rng(seed), rules):
+        if len(found) <= state.sweep:
+            found.append(hidden.found(to_numpy(state.Z)))
+            errors.append(root_mean_square(found[-1] - hidden.truth))
+        last = state
+        if len(errors) > 2 and errors[-1] > (1 - _WORTH) * min(errors[1:-1]):
+            break
+    return _Run(found, last.X)
+
+
+def _most_members(problem: Problem, solver: AnySolver) -> int:
+    """How many kernels may take part: every one costs a run."""
+    n, d = problem.shape
+    if isinstance(solver, Landmarks | Local):
+        return 1
+    pairs = float(n) ** 2 * d
+    return 4 if pairs <= 1e7 else 3 if pairs <= 1e8 else 2
+
+
+def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> Problem | None:
+    """Some of the rows, and the columns with enough of them observed; None where there are not two."""
+    given = problem.given[problem.rows]
+    if len(given) > rows:
+        given = given[np.sort(rng.permutation(len(given))[:rows])]
+    enough = (~np.isnan(given)).sum(axis=0) >= 4
+    groups = [group for group in problem.groups if enough[list(group)].all()]
+    columns = sorted(column for group in groups for column in group)
+    if len(columns) < 2:
+        return None
+    place = {column: position for position, column in enumerate(columns)}
+    return Problem.of(
+        given[:, columns],
+        groups=[[place[column] for column in group] for group in groups],
+        bounds=problem.bounds[:, columns],
+    )
+
+
+def _longest(runs: list[_Run]) -> int:
+    return max(len(run.found) for run in runs)

@@ -1,0 +1,92 @@
+"""Observed entries, hidden to see how well they are filled."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from manifill.arrays import Array, Indices, Mask, Table
+from manifill.sweep import Problem
+from manifill.sweep.problem import Groups
+
+# Hidden entries of a column that make its error known to about a tenth.
+_ENOUGH = 60
+# Entries of a table beyond which one set of hidden ones must do.
+_MANY_ENTRIES = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """A problem with some observed entries hidden, and what they are.
+
+    Attributes
+    ----------
+    problem : as if they were missing; means and spreads are of what is left.
+    rows, columns : (h,), where they are in `problem.Z`.
+    truth : (h,), their values in the standard units of `problem`.
+    """
+
+    problem: Problem
+    rows: Indices
+    columns: Indices
+    truth: Array
+
+    def found(self, Z: Array) -> Array:
+        """(h,), what a fill made of them."""
+        return Z[self.rows, self.columns]
+
+
+def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
+    """`problem` without the entries (N, d) that are True; where `known` (N, d) is a number it is observed."""
+    given = np.where(entries, np.nan, problem.given)
+    if known is not None:
+        given = np.where(np.isnan(known), given, known)
+    left = Problem.of(given, groups=problem.groups, bounds=problem.bounds)
+    rows, columns = np.nonzero(entries[left.rows] & (left.scaling.spread > 0))
+    values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
+    return Hidden(left, rows, columns, values[rows, columns])
+
+
+def hidden_sets(
+    given: Table, groups: Groups, share: float, count: int, rng: np.random.Generator
+) -> list[Mask]:
+    """`count` sets of observed entries (N, d), each about `share` of every column, no entry in two of them.
+
+    Groups of columns are hidden together. A row keeps a value, and a column that has fewer than four
+    observed ones all of them.
+    """
+    observed = ~np.isnan(given)
+    first = [group[0] for group in groups]
+    # The rank of each observed entry among those of its column, in random order; a group has its first's.
+    turn = np.where(observed[:, first], rng.random((len(given), len(first))), np.inf)
+    rank = np.argsort(np.argsort(turn, axis=0), axis=0)
+    n_observed = observed[:, first].sum(axis=0)
+    size = np.round(min(share, 0.5 / count) * n_observed).astype(int)
+    size = np.where((size == 0) & (n_observed >= 2 + 2 * count), 1, size)
+    variable = np.empty(given.shape[1], dtype=np.intp)
+    for i, group in enumerate(groups):
+        variable[list(group)] = i
+    sets = []
+    for i in range(count):
+        entries = ((rank >= i * size) & (rank < (i + 1) * size))[:, variable] & observed
+        entries[~(observed & ~entries).any(axis=1)] = False
+        sets.append(entries)
+    return sets
+
+
+def how_much(problem: Problem) -> tuple[float, int]:
+    """The share of observed entries to hide, and how often to hide others.
+
+    As little as tells: every entry that is hidden makes the table a little harder than it is.
+    """
+    n, d = problem.shape
+    per_column = (~problem.M).sum() / max(d, 1)
+    share = float(np.clip(_ENOUGH / max(per_column, 1.0), 0.02, 0.1))
+    if n * d > _MANY_ENTRIES:
+        return share, 1
+    return share, int(np.clip(math.ceil(_ENOUGH / max(share * per_column, 1.0)), 1, 3))
+
+
+def root_mean_square(x: Array) -> float:
+    """√ of the mean of squares; NaN of nothing."""
+    return math.sqrt(float(np.mean(x**2))) if x.size else math.nan

@@ -1,0 +1,235 @@
+"""Choosing by hidden entries."""
+
+import time
+
+import numpy as np
+import pytest
+
+from manifill import IGHImputer
+from manifill.amputation import mcar
+from manifill.kernels import Gaussian, Laplacian
+from manifill.metrics import nrmse
+from manifill.progress import listening
+from manifill.solvers import Landmarks, Local, Ridge, Spectral
+from manifill.sweep import Member, Problem, Recipe, SweepLimit, sweeps
+from manifill.tuning import Accuracy, audition, choosing, hidden_sets, hide, stack
+from manifill.tuning.accuracy import reliance
+from manifill.tuning.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
+
+pytestmark = pytest.mark.usefixtures("all_candidates")
+
+
+def damaged(X, rate, seed=0):
+    M = mcar(X.shape, rate, seed)
+    M[M.all(axis=1), 0] = False
+    return np.where(M, np.nan, X), M
+
+
+class TestHidden:
+    def test_sets_are_disjoint_observed_and_about_as_large_as_asked(self, rng):
+        X, _ = damaged(rng.normal(size=(200, 5)), 0.3)
+        first, second = hidden_sets(X, tuple((j,) for j in range(5)), 0.1, 2, rng)
+        assert not (first & second).any()
+        assert not (first & np.isnan(X)).any()
+        assert (np.abs(first.sum(axis=0) - 0.1 * (~np.isnan(X)).sum(axis=0)) <= 3).all()
+
+    def test_a_row_keeps_a_value_and_groups_go_together(self, rng):
+        X = rng.normal(size=(60, 4))
+        X[:30, 1:] = np.nan
+        (entries,) = hidden_sets(X, ((0,), (1, 2), (3,)), 0.5, 1, rng)
+        assert (~np.isnan(X) & ~entries).any(axis=1).all()
+        assert (entries[:, 1] == entries[:, 2]).all()
+
+    def test_what_is_hidden_leaves_no_trace(self, rng):
+        X, _ = damaged(rng.normal(size=(50, 3)), 0.2)
+        entries = np.zeros(X.shape, bool)
+        entries[np.flatnonzero(~np.isnan(X[:, 1]))[0], 1] = True
+        other = X.copy()
+        other[entries] = 1e6
+        one, two = (hide(Problem.of(table), entries) for table in (X, other))
+        np.testing.assert_array_equal(one.problem.Z, two.problem.Z)
+        assert one.truth[0] != two.truth[0]
+
+    def test_an_accuracy_does_not_depend_on_values_of_the_holes(self, rng):
+        """The scored holes are NaN when the imputer sees the table; nothing else could reach it."""
+        X, _ = damaged(rng.normal(size=(40, 3)), 0.3)
+        filled = [IGHImputer(random_state=0).fit_transform(X.copy()) for _ in range(2)]
+        np.testing.assert_array_equal(*filled)
+
+
+class TestStack:
+    def test_finds_the_mixture(self, rng):
+        fills = rng.normal(size=(6, 20_000))
+        weights = stack(fills, 0.7 * fills[2] + 0.3 * fills[5], most=3)
+        np.testing.assert_allclose(weights, [0, 0, 0.7, 0, 0, 0.3], atol=0.01)
+
+    def test_never_more_than_asked_never_negative(self, rng):
+        fills = rng.normal(size=(6, 400))
+        weights = stack(fills, fills.sum(axis=0) - 3 * fills[0], most=2)
+        assert (weights >= 0).all()
+        assert (weights > 0).sum() == 2
+
+    def test_broken_fills_take_no_part(self, rng):
+        fills = rng.normal(size=(3, 400))
+        fills[1, 7] = np.nan
+        assert stack(fills, fills[0], most=3)[1] == 0
+        assert not stack(np.full((2, 5), np.nan), np.ones(5), most=1).any()
+
+    def test_few_entries_follow_belief(self, rng):
+        truth = rng.normal(size=8)
+        fills = truth + 0.1 * rng.normal(size=(4, 8))
+        weights = stack(fills, truth, most=2, believed=np.array([True, True, False, False]))
+        assert (weights[:2] > 0.3).all()
+        assert not weights[2:].any()
+
+
+class TestReliance:
+    def test_noise_is_not_relied_on_and_signal_is(self, rng):
+        columns = np.repeat([0, 1], 200)
+        truth = rng.normal(size=400)
+        found = np.where(columns == 0, rng.normal(size=400), truth + 0.2 * rng.normal(size=400))
+        relied_on = reliance(columns, found, truth, 3)
+        assert relied_on[0] == 0
+        assert relied_on[1] > 0.9
+
+    def test_it_shrinks_fills_to_the_mean_for_every_solver(self, curved):
+        X, M = curved
+        table = np.where(M, np.nan, X)
+        problem = Problem.of(table)
+        for solver in (Ridge(), Landmarks(60), Local(20)):
+            recipe = Recipe((Member(Gaussian(), solver),), reliance=np.zeros(6))
+            *_, last = sweeps(problem, recipe=recipe, stopping=[SweepLimit(1)], rng=0)
+            np.testing.assert_allclose(last.Z[problem.M], 0, atol=1e-12)
+
+
+class TestRecipes:
+    @pytest.mark.parametrize("solver", [Ridge(0.1), Landmarks(60), Local(20)], ids=str)
+    def test_two_halves_of_one_are_that_one(self, solver, curved):
+        X, M = curved
+        problem = Problem.of(np.where(M, np.nan, X))
+        halves = Recipe((Member(Gaussian(), solver, 0.5), Member(Gaussian(), solver, 0.5)))
+        fills = []
+        for recipe in (Recipe.of(Gaussian(), solver), halves):
+            *_, last = sweeps(problem, recipe=recipe, stopping=[SweepLimit(2)], rng=0)
+            fills.append(last.Z)
+        np.testing.assert_allclose(*fills, atol=1e-10)
+
+    def test_members_must_go_together(self):
+        with pytest.raises(ValueError, match="one kind"):
+            Recipe((Member(Gaussian(), Ridge()), Member(Gaussian(), Local())))
+        with pytest.raises(ValueError, match="no member"):
+            Recipe(())
+
+    def test_new_rows_are_filled_by_all_members(self, curved):
+        X, M = curved
+        imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
+        new = X[5:9].copy()
+        new[:, 2] = np.nan
+        assert len(imputer.recipe_.members) > 1
+        assert np.abs(imputer.transform(new)[:, 2] - X[5:9, 2]).max() < 0.3
+
+
+class TestPortfolio:
+    def test_core_comes_first_and_nothing_twice(self):
+        pairs = candidates(None, Ridge(), True)
+        assert len(set(pairs)) == len(pairs) == len(PORTFOLIO)
+        assert [kernel for kernel, _ in pairs[: len(CORE)]] == [kernel for kernel, _ in CORE]
+
+    def test_what_the_user_gives_stays(self):
+        assert {kernel for kernel, _ in candidates(Gaussian(), Ridge(), True)} == {Gaussian()}
+        assert {solver for _, solver in candidates(None, Ridge(0.7), False)} == {Ridge(0.7)}
+        assert candidates(Gaussian(), Spectral(), True) == [(Gaussian(), Spectral())]
+
+    def test_neighbours_differ_in_one_thing(self):
+        near = neighbours((Laplacian(), Ridge(0.3)), True, True)
+        assert (scaled(Laplacian(), 2.0), Ridge(0.3)) in near
+        assert any(kernel == Laplacian() and solver.ridge < 0.2 for kernel, solver in near)
+
+
+class TestImputer:
+    def test_independent_noise_comes_out_at_the_mean(self, rng):
+        X = rng.normal(size=(400, 6))
+        table, M = damaged(X, 0.3)
+        imputer = IGHImputer(random_state=0)
+        means = np.where(M, np.nanmean(table, axis=0), X)
+        assert nrmse(X, imputer.fit_transform(table), M) < 1.01 * nrmse(X, means, M)
+        assert "filled by the mean" in str(imputer.accuracy_)
+
+    def test_a_curved_relation_is_found(self, rng):
+        x = rng.uniform(-2, 2, size=(300, 1))
+        X = np.hstack([x, x**2, np.cos(2 * x)]) + 0.05 * rng.normal(size=(300, 3))
+        M = np.zeros(X.shape, bool)
+        M[:, 1:] = mcar((300, 2), 0.3, 0)
+        imputer = IGHImputer(random_state=0)
+        assert nrmse(X, imputer.fit_transform(np.where(M, np.nan, X)), M) < 0.25  # a line: about 0.9
+
+    def test_accuracy_tells_columns_apart(self, rng):
+        t = rng.uniform(0, 6, size=300)
+        X = np.column_stack([np.sin(t), np.cos(t), t, rng.normal(size=300)])
+        table, M = damaged(X, 0.25)
+        imputer = IGHImputer(random_state=0).fit(table)
+        easy, *_, noise = imputer.accuracy_
+        assert easy.relative < 0.6
+        assert noise.relative > 0.9
+        wrong = (imputer.completed_ - X)[:, 0][M[:, 0]]
+        assert 0.5 < easy.error / np.sqrt(np.mean(wrong**2)) < 2
+
+    def test_every_choice_is_visible(self, curved):
+        X, M = curved
+        imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
+        assert imputer.kernel_ in [member.kernel for member in imputer.recipe_.members]
+        assert len(imputer.tuning_.trials) >= len(PORTFOLIO)
+        assert imputer.max_sweeps_ == imputer.tuning_.sweeps
+        assert imputer.tuning_.errors[0] >= min(imputer.tuning_.errors)
+
+    def test_with_given_kernel_and_solver_nothing_is_chosen_and_accuracy_comes_when_asked(self, curved):
+        X, M = curved
+        imputer = IGHImputer(Gaussian(), solver=Ridge(1e-3), random_state=0).fit(np.where(M, np.nan, X))
+        assert imputer.tuning_ is None
+        assert str(imputer.recipe_).startswith("1.00 × Gaussian")
+        assert isinstance(imputer.accuracy_, Accuracy)
+        assert [one.column for one in imputer.accuracy_] == [f"x{j}" for j in range(6)]
+        assert all(one.relative < 0.5 for one in imputer.accuracy_)
+
+    def test_a_given_kernel_gets_a_ridge_that_suits_it(self, curved):
+        X, M = curved
+        imputer = IGHImputer(Gaussian(), random_state=0).fit(np.where(M, np.nan, X))
+        assert {trial.kernel for trial in imputer.tuning_.trials} == {Gaussian()}
+        assert imputer.solver_.ridge < 0.1  # a curve without noise
+
+    def test_tables_with_next_to_nothing_in_them(self):
+        nan = float("nan")
+        for table in ([[1.0]], [[1.0, nan]], [[1.0, nan], [2.0, 3.0]], [[1.0], [nan]], [[nan, 1], [2, nan]]):
+            assert np.isfinite(IGHImputer(random_state=0).fit_transform(table)).all()
+
+    def test_a_time_limit_holds_while_choosing(self, rng):
+        table, _ = damaged(rng.normal(size=(600, 20)), 0.3)
+        began = time.monotonic()
+        with pytest.warns(match="column means"):
+            IGHImputer(time_limit=0.05, random_state=0).fit(table)
+        assert time.monotonic() - began < 3
+
+    def test_listeners_hear_what_goes_on(self, curved):
+        X, M = curved
+        lines = []
+        with listening(lines.append):
+            IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
+        assert any("settings" in line for line in lines)
+        assert any("rehearsing" in line for line in lines)
+
+    def test_a_wide_table_is_tried_on_some_columns(self, rng, monkeypatch):
+        monkeypatch.setattr(choosing, "_WIDE", 20)
+        monkeypatch.setattr(audition, "_SHOWN", 10)
+        X = np.sin(rng.random((80, 2)) @ rng.standard_normal((2, 60)) * 2)
+        table, M = damaged(X, 0.5)
+        imputer = IGHImputer(random_state=0)
+        assert nrmse(X, imputer.fit_transform(table), M) < 0.2
+        assert len(imputer.accuracy_) == 60
+
+    @pytest.mark.parametrize("solver", ["landmarks", "local"])
+    def test_long_tables_are_chosen_for_too(self, solver, rng):
+        X = np.sin(rng.random((400, 2)) @ rng.standard_normal((2, 5)) * 2)
+        table, M = damaged(X, 0.2)
+        imputer = IGHImputer(solver=solver, random_state=0)
+        assert nrmse(X, imputer.fit_transform(table), M) < 0.55  # with a kernel of no merit: 0.7
+        assert imputer.tuning_ is not None
