@@ -10,8 +10,8 @@ from rich.table import Table
 
 from benchmarks.data import Source, curved
 from benchmarks.fills import Outcome, fill
+from benchmarks.knobs import plain
 from benchmarks.speed import FULL, ours
-from manifill import IGHImputer
 
 RATE = 0.7
 
@@ -69,9 +69,7 @@ def _faces(source: Source, device: str, times: int) -> Iterator[list[str]]:
 
 def _exact(shape: tuple[int, int], device: str) -> Iterator[list[str]]:
     X, M = curved(*shape, 0.2)
-    imputer = IGHImputer(
-        solver="ridge", schedule="column", max_sweeps=2, tol=0, random_state=0, device=device
-    )
+    imputer = plain(schedule="column", max_sweeps=2, tol=0, device=device)
     outcome = fill(imputer, X, M)
     sweeps = sum(record.seconds for record in imputer.trace_)
     yield _row(f"curved {shape[0]:,} × {shape[1]}, 20%", "all pairs of rows, 2 sweeps", outcome, sweeps)

@@ -10,6 +10,7 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 
 from benchmarks.data import curved, holes, tables
 from benchmarks.fills import fill
+from benchmarks.knobs import plain
 from manifill import IGHImputer
 from manifill.solvers import Landmarks
 
@@ -71,7 +72,7 @@ def _curved(smoke: bool) -> Iterator[list[str]]:
 
 
 def _ours(**options: Any) -> IGHImputer:
-    return IGHImputer(random_state=0, **options)
+    return plain(**options) if options else IGHImputer(random_state=0)
 
 
 def _row(

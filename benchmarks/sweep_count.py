@@ -4,7 +4,7 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.data import tables
-from manifill import IGHImputer
+from benchmarks.knobs import plain
 from manifill.amputation import mcar
 from manifill.metrics import nrmse
 
@@ -20,7 +20,7 @@ def run(smoke: bool = False) -> Table:
     )
     for name, X in tables(("diabetes",) if smoke else SETS, most_rows=60 if smoke else 400):
         M = mcar(X.shape, 0.4, 5)
-        imputer = IGHImputer(max_sweeps=shown[-1], tol=0, random_state=0)
+        imputer = plain(max_sweeps=shown[-1], tol=0)
         errors = {state.sweep: nrmse(X, state.X, M) for state in imputer.iter_fit(np.where(M, np.nan, X))}
         changes = {record.sweep: record.change for record in imputer.trace_}
         cells = [f"{errors[s]:.3f} ({changes[s]:.3f})" if s in errors else "stopped" for s in shown]
