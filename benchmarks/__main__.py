@@ -21,6 +21,7 @@ from benchmarks import (
     results,
     schedule,
     speed,
+    surface,
     sweep_count,
     swiss_roll,
 )
@@ -38,6 +39,7 @@ BENCHMARKS = {
     "profile": profile.run,
     "cold": cold.run,
     "known_sets": known_sets.run,
+    "surface": surface.run,
     "accuracy": accuracy.run,
     "accuracy_worlds": accuracy.run_worlds,
     "calibration": accuracy.run_calibration,

@@ -75,10 +75,10 @@ class TestStack:
         assert stack(fills, fills[0], most=3)[1] == 0
         assert not stack(np.full((2, 5), np.nan), np.ones(5), most=1).any()
 
-    def test_few_entries_follow_belief(self, rng):
+    def test_few_entries_follow_what_is_expected(self, rng):
         truth = rng.normal(size=8)
         fills = truth + 0.1 * rng.normal(size=(4, 8))
-        weights = stack(fills, truth, most=2, believed=np.array([True, True, False, False]))
+        weights = stack(fills, truth, most=2, expected=np.array([0.5, 0.5, 0, 0]))
         assert (weights[:2] > 0.3).all()
         assert not weights[2:].any()
 

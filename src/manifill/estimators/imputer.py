@@ -212,7 +212,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         >>> import numpy as np
         >>> X = np.column_stack([np.arange(9.0), np.arange(9.0) ** 2])
         >>> X[4, 1] = X[6, 0] = np.nan
-        >>> imputer = IGHImputer(tol=0, random_state=0)
+        >>> imputer = IGHImputer("gaussian", solver="ridge", tol=0, random_state=0)
         >>> for state in imputer.iter_fit(X):
         ...     if state.sweep == 2:
         ...         break

@@ -19,6 +19,9 @@ from manifill.tuning.stacking import stack
 # Hidden entries that tell candidates apart, and the most columns that candidates fill for it.
 _TELLING = 800
 _SHOWN = 256
+# Rows up to which many columns can be filled; of twice as many a quarter, and of none less than four.
+_FEW_ROWS, _LEAST_SHOWN = 700, 4
+_SHARE = 0.1
 _TRIAL_SWEEPS = 2
 
 
@@ -52,13 +55,15 @@ class Stage:
     ) -> None:
         hiding_rng, run_rng = rng.spawn(2)
         n, d = problem.shape
-        portion, repeats = how_much(problem)
+        _, repeats = how_much(problem)
         self._plan = replace(plan, schedule=Schedule.auto(d, n), start=MeanStart(), device=None)
         self._seeds = run_rng.integers(2**32, size=repeats)
         self._rows = n
-        sets = hidden_sets(problem.given, problem.groups, portion, repeats, hiding_rng)
+        sets = hidden_sets(problem.given, problem.groups, _SHARE, repeats, hiding_rng)
         per_column = max(sum(entries.sum() for entries in sets) / d, 1.0)
         n_shown = _SHOWN if wide else math.ceil(_TELLING / per_column)
+        if n > _FEW_ROWS:
+            n_shown = min(n_shown, max(_LEAST_SHOWN, int(24 * (_FEW_ROWS / n) ** 2)))
         if 2 * n_shown > d:
             self.hidden = [hide(problem, entries) for entries in sets]
         else:
@@ -98,7 +103,8 @@ class Stage:
 
     def weights(self, most: int, believed: int) -> Array:
         """Weights of the candidates so far, at most `most` of them positive; the first are believed in."""
-        return stack(np.array(self._found), self.truth, most, np.arange(len(self.pairs)) < believed)
+        expected = (np.arange(len(self.pairs)) < believed) / most
+        return stack(np.array(self._found), self.truth, most, expected)
 
     def trials(self, weights: Array) -> tuple[Trial, ...]:
         """All candidates, those of most weight first and then by error."""

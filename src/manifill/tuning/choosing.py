@@ -26,7 +26,7 @@ from manifill.tuning.plan import Plan, side_by_side
 from manifill.tuning.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
 
 # The table that candidates audition on. What does best there does so on the whole: docs/choosing.md.
-_ROWS, _LOCAL_ROWS = 700, 2000
+_ROWS = 2000
 # Columns beyond which candidates fill some of them only.
 _WIDE = 512
 # Where a candidate nobody believed in does best, its neighbours are tried, and so on, this often at most.
@@ -77,7 +77,7 @@ def choose(
     solver : of the kind to use; its ridge is chosen where `tune_ridge` says so.
     """
     sample_rng, stage_rng, rehearsal_rng = rng.spawn(3)
-    sample = _sample(problem, _LOCAL_ROWS if isinstance(solver, Local) else _ROWS, sample_rng)
+    sample = _sample(problem, _ROWS, sample_rng)
     wide = problem.shape[1] > _WIDE
     trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
     pairs = candidates(kernel, trying, tune_ridge, wide)
@@ -172,7 +172,7 @@ def _most_members(problem: Problem, solver: AnySolver) -> int:
     if isinstance(solver, Landmarks | Local):
         return 1
     pairs = float(n) ** 2 * d
-    return 4 if pairs <= 1e7 else 3 if pairs <= 1e8 else 2
+    return 4 if pairs <= 1e7 else 3 if pairs <= 5e7 else 2
 
 
 def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> Problem | None:

@@ -25,8 +25,8 @@ def _setting(base: type[Laplacian] | type[Gaussian], multiple: float, weight: fl
 # Kernel, bandwidth in medians, share of the linear part, ridge. These together do well on most tables, and
 # are believed in before anything is known (docs/choosing.md) …
 CORE: tuple[Setting, ...] = (
-    _setting(Laplacian, 0.25, 0.3, 0.1),
     _setting(Laplacian, 0.5, 0.3, 0.03),
+    _setting(Laplacian, 0.25, 0.3, 0.1),
     _setting(Laplacian, 2.0, 1.0, 1.0),
     _setting(Laplacian, 4.0, 0.3, 0.1),
     _setting(Gaussian, 0.7, 1.0, 1.0),

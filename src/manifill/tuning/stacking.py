@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import nnls
 
-from manifill.arrays import Array, Mask
+from manifill.arrays import Array
 
 # Hidden entries that what is believed beforehand counts for. Measured on sixteen tables: without it the
 # weights follow the noise of a few hundred entries, with 100 they hardly listen (docs/choosing.md).
@@ -12,7 +12,7 @@ _BELIEF = 30.0
 _WORTH = 1e-4
 
 
-def stack(fills: Array, truth: Array, most: int, believed: Mask | None = None) -> Array:
+def stack(fills: Array, truth: Array, most: int, expected: Array | None = None) -> Array:
     """Weights (k,) ≥ 0, at most `most` of them positive, with weights · fills (k, h) nearest to truth (h,).
 
     Fills join one by one, each time the one that lowers the squared error most. Fills that are not finite
@@ -20,13 +20,13 @@ def stack(fills: Array, truth: Array, most: int, believed: Mask | None = None) -
 
     Parameters
     ----------
-    believed : (k,), the fills that are expected to do well together: the weights of these are drawn to
-        1/most, those of others to 0, the less the more entries there are. Default: all.
+    expected : (k,), weights that are expected before any entry is seen; the others are drawn to them, the
+        less the more entries there are. Default: 1/most for all.
 
     Examples
     --------
     >>> import numpy as np
-    >>> fills = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).repeat(5000, axis=1)
+    >>> fills = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]).repeat(5000, axis=1)
     >>> stack(fills, fills[0] / 2 + fills[1], most=2).round(2)
     array([0.5, 1. , 0. ])
     """
@@ -35,7 +35,7 @@ def stack(fills: Array, truth: Array, most: int, believed: Mask | None = None) -
     if not usable.size or not truth.size:
         return weights
     F = fills[usable]
-    prior = (np.ones(len(F)) if believed is None else believed[usable]) / most
+    prior = np.full(len(F), 1 / most) if expected is None else expected[usable]
     pull = _BELIEF * float(np.mean(F**2))
     products = F @ F.T + (pull + 1e-10 * float(truth @ truth)) * np.eye(len(F))
     projections = F @ truth + pull * prior

@@ -1,0 +1,89 @@
+"""The error on hidden entries over bandwidth and ridge: why nothing fixed serves all data."""
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from benchmarks.data import holes, tables
+from benchmarks.plots import LOOK
+from benchmarks.results import Result
+from manifill.kernels import Gaussian, Laplacian, MedianDistance, SemiLinear
+from manifill.solvers import Ridge
+from manifill.sweep import Problem, Recipe
+from manifill.tuning import Plan
+from manifill.tuning.audition import Stage
+
+SETS = (
+    ("concrete", "concrete strength, 500 × 9", Laplacian),
+    ("noaa_jfk_hourly_normals_1981_2010", "weather, 500 × 23", Laplacian),
+    ("umist28x23", "faces, 500 × 644", Gaussian),
+)
+MULTIPLES = 2.0 ** np.arange(-3, 5)
+RIDGES = 10.0 ** np.arange(-4, 0.6, 0.5)
+
+
+def run(smoke: bool = False) -> Result:
+    """The best bandwidth and ridge of every set, what they cost on the others, and the surfaces."""
+    sets = (("iris", "iris, 60 × 4", Laplacian),) if smoke else SETS
+    multiples, ridges = (MULTIPLES[::4], RIDGES[::5]) if smoke else (MULTIPLES, RIDGES)
+    surfaces = {}
+    for name, title, base in sets:
+        for _, X in tables((name,), most_rows=60 if smoke else 500):
+            surfaces[title] = _surface(X, base, multiples, ridges)
+    table = Table(
+        "set",
+        "best bandwidth (medians)",
+        "best ridge",
+        "error there",
+        "error at worst",
+        title="Error on hidden entries, standardised, 30 % missing",
+    )
+    for title, errors in surfaces.items():
+        i, j = np.unravel_index(np.nanargmin(errors), errors.shape)
+        table.add_row(
+            title, f"{multiples[i]:g}", f"{ridges[j]:.2g}", f"{errors[i, j]:.3f}", f"{np.nanmax(errors):.3f}"
+        )
+    return table, {"surface": _picture(surfaces, multiples, ridges)}
+
+
+def _surface(X: np.ndarray, base: type, multiples: np.ndarray, ridges: np.ndarray) -> np.ndarray:
+    """(multiples, ridges): error on hidden entries after two sweeps."""
+    problem = Problem.of(np.where(holes(X.shape, 0.3, 0), np.nan, X))
+    pairs = []
+    for multiple in multiples:
+        radial = base(MedianDistance(float(multiple)))
+        kernel = SemiLinear(radial, 0.3) if base is Laplacian else radial
+        pairs += [(kernel, Ridge(float(ridge))) for ridge in ridges]
+    wide = X.shape[1] > 512
+    first = (
+        (Gaussian(MedianDistance(2.0)), Ridge(0.01)) if wide else (SemiLinear(Laplacian(), 0.3), Ridge(0.1))
+    )
+    stage = Stage(problem, Plan(), Recipe.of(*first), wide, np.random.default_rng(0))
+    stage.audition(pairs)
+    errors = {(trial.kernel, trial.solver): trial.error for trial in stage.trials(np.zeros(len(pairs)))}
+    return np.array([errors[pair] for pair in pairs]).reshape(len(multiples), len(ridges))
+
+
+def _picture(surfaces: dict[str, np.ndarray], multiples: np.ndarray, ridges: np.ndarray) -> Figure:
+    with mpl.rc_context({**LOOK, "axes.grid": False}):
+        figure = Figure(figsize=(4.2 * max(len(surfaces), 1), 4), layout="constrained")
+        for axes, (title, errors) in zip(
+            figure.subplots(1, max(len(surfaces), 1), squeeze=False)[0], surfaces.items(), strict=True
+        ):
+            excess = 100 * (errors / np.nanmin(errors) - 1)
+            filled = axes.contourf(
+                ridges,
+                multiples,
+                np.clip(excess, 0, 100),
+                levels=[0, 1, 2, 5, 10, 20, 50, 100],
+                cmap="cividis_r",
+            )
+            i, j = np.unravel_index(np.nanargmin(errors), errors.shape)
+            axes.plot(ridges[j], multiples[i], "*", color="white", mec="black", ms=14)
+            axes.set(xscale="log", xlabel="ridge", title=title)
+            axes.set_yscale("log", base=2)
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.figure.axes[0].set_ylabel("bandwidth, in median distances")
+        figure.colorbar(filled, ax=figure.axes, label="error above the best, percent")
+    return figure
