@@ -53,6 +53,16 @@ def test_same_seed_same_file(folder):
     assert (folder / "one.csv").read_bytes() == (folder / "two.csv").read_bytes()
 
 
+def test_the_error_to_expect_is_said_by_name(folder):
+    lines = [f"{i},{i**2}" if i % 5 else f"{i}," for i in range(40)]
+    (folder / "long.csv").write_text("\n".join(["depth,pressure", *lines]))
+    result = manifill("impute", "long.csv", "-o", "out.csv", folder=folder)
+    for word in ("of mean", "depth", "pressure"):
+        assert word in result.stderr
+    few = manifill("impute", "holes.csv", "-o", "few.csv", "--skip", "id", folder=folder)
+    assert "Too little is observed" in few.stderr
+
+
 def test_npy_and_tsv(folder, curved, all_candidates):
     X, M = curved
     np.save(folder / "holes.npy", np.where(M, np.nan, X))

@@ -201,6 +201,9 @@ class TestImputer:
         nan = float("nan")
         for table in ([[1.0]], [[1.0, nan]], [[1.0, nan], [2.0, 3.0]], [[1.0], [nan]], [[nan, 1], [2, nan]]):
             assert np.isfinite(IGHImputer(random_state=0).fit_transform(table)).all()
+        imputer = IGHImputer(random_state=0, tol=0).fit([[1.0, nan], [2.0, 3.0], [3.0, 4.0]])
+        assert imputer.max_sweeps_ == 6
+        assert np.isnan([one.error for one in imputer.accuracy_]).all()
 
     def test_a_time_limit_holds_while_choosing(self, rng):
         table, _ = damaged(rng.normal(size=(600, 20)), 0.3)

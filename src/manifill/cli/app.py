@@ -10,7 +10,7 @@ import typer
 
 import manifill
 from manifill import files
-from manifill.cli.watch import console, fit_watched
+from manifill.cli.watch import accuracy_in_short, console, fit_watched
 from manifill.errors import InvalidInput, ManifillError
 from manifill.estimators import IGHImputer
 
@@ -81,6 +81,8 @@ def impute(
     summary = f"{output}: filled {holes:,} of {table.X.size:,} values, sweeps: {imputer.n_sweeps_}."
     console.print(summary, markup=False)
     console.print(f"{imputer.status_.value.capitalize()}.")
+    kept = [name for name, none in zip(table.columns, empty, strict=True) if not none]
+    console.print(accuracy_in_short(imputer.accuracy_.named(kept)), markup=False, highlight=False)
     if empty.any():
         names = [name for name, none in zip(table.columns, empty, strict=True) if none]
         console.print(f"Left empty, since nothing was observed there: {', '.join(names)}", markup=False)

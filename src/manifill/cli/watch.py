@@ -1,5 +1,6 @@
 """Watching a run from the terminal."""
 
+import math
 from typing import Any
 
 import typer
@@ -17,8 +18,23 @@ from manifill.arrays import Table
 from manifill.estimators import IGHImputer
 from manifill.progress import listening
 from manifill.sweep import describe
+from manifill.tuning import Accuracy
 
 console = Console(stderr=True)
+
+
+MOST_SHOWN = 20
+
+
+def accuracy_in_short(accuracy: Accuracy) -> str:
+    """What to expect of the fills: a line for every column, or where they are many for the worst of them."""
+    known = [one for one in accuracy if math.isfinite(one.error)]
+    if not known:
+        return "Too little is observed to hide any of it and say how good the fills are."
+    worst = sorted(known, key=lambda one: -one.relative)[:MOST_SHOWN]
+    shown = Accuracy(one for one in accuracy if one in worst)
+    few = "" if len(shown) == len(known) else f", the {len(shown)} worst of {len(known)} columns"
+    return f"Error on known values that were hidden, beside that of the column mean{few}:\n{shown}"
 
 
 def fit_watched(imputer: IGHImputer, X: Any) -> Table:

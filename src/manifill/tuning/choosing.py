@@ -33,6 +33,8 @@ _WIDE = 512
 _STEPS = 4
 # A sweep more is worth its time if it lowers the error on hidden entries by this share.
 _WORTH = 3e-3
+# How many are made where there is nothing to hide, and so nothing that tells.
+_UNTOLD_SWEEPS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +115,12 @@ def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Genera
     hiding_rng, run_rng = rng.spawn(2)
     sets = hidden_sets(problem.given, problem.groups, portion, repeats, hiding_rng)
     hidden = [hide(problem, entries) for entries in sets]
+    if not any(len(one.truth) for one in hidden):
+        nothing = np.zeros(0)
+        unknown = accuracy(
+            nothing.astype(int), nothing, nothing, problem.scaling.spread, np.ones(problem.shape[1])
+        )
+        return Choice(recipe, min(_UNTOLD_SWEEPS, plan.max_sweeps), unknown, share=portion, repeats=repeats)
     say(f"rehearsing on {sum(len(one.truth) for one in hidden):,} hidden entries")
     seeds = run_rng.integers(2**32, size=repeats)
     runs = side_by_side(
