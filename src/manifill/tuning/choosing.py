@@ -11,6 +11,7 @@ from manifill.progress import say
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge
 from manifill.sweep import (
     GivenStart,
+    MeanStart,
     Member,
     Problem,
     Recipe,
@@ -111,6 +112,8 @@ def choose(
 
 def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Generator) -> Choice:
     """How well a recipe does on the whole table, and in how many sweeps; its reliance is found on the way."""
+    if isinstance(plan.start, GivenStart):  # it may hold the very values that are hidden
+        plan = replace(plan, start=MeanStart())
     portion, repeats = how_much(problem)
     hiding_rng, run_rng = rng.spawn(2)
     sets = hidden_sets(problem.given, problem.groups, portion, repeats, hiding_rng)
