@@ -11,9 +11,11 @@ from manifill.kernels import Gaussian, Laplacian
 from manifill.metrics import nrmse
 from manifill.progress import listening
 from manifill.solvers import Landmarks, Local, Ridge, Spectral
-from manifill.sweep import Member, Problem, Recipe, SweepLimit, sweeps
+from manifill.sweep import LinearStart, MeanStart, Member, Problem, Recipe, SweepLimit, sweeps
 from manifill.tuning import Accuracy, audition, choosing, hidden_sets, hide, stack
 from manifill.tuning.accuracy import reliance
+from manifill.tuning.audition import Stage
+from manifill.tuning.plan import Plan
 from manifill.tuning.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
 
 pytestmark = pytest.mark.usefixtures("all_candidates")
@@ -71,6 +73,12 @@ class TestStack:
         weights = stack(fills, fills.sum(axis=0) - 3 * fills[0], most=2)
         assert (weights >= 0).all()
         assert (weights > 0).sum() == 2
+
+    def test_weights_add_up_to_one_at_most(self, rng):
+        fills = rng.normal(size=(3, 5000))
+        weights = stack(fills, fills[0] + fills[1], most=3)
+        np.testing.assert_allclose(weights, [0.5, 0.5, 0], atol=0.02)
+        assert weights.sum() <= 1 + 1e-6
 
     def test_broken_fills_take_no_part(self, rng):
         fills = rng.normal(size=(3, 400))
@@ -149,6 +157,33 @@ class TestPortfolio:
         assert any(kernel == Laplacian() and solver.ridge < 0.2 for kernel, solver in near)
 
 
+class TestStage:
+    def stage(self, X, rate=0.3):
+        table, _ = damaged(X, rate)
+        problem = Problem.of(table)
+        pairs = candidates(None, Ridge(), True)
+        return Stage(problem, Plan(), Recipe.of(*pairs[0]), False, np.random.default_rng(0)), pairs
+
+    def test_the_start_that_does_best_is_taken(self, rng):
+        plane = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 6))
+        stage, pairs = self.stage(plane)
+        starts = [MeanStart(), LinearStart()]
+        assert stage.choose_start(starts, pairs[:2]) == LinearStart()
+        assert stage.pairs == pairs[:2]
+        noise, pairs = self.stage(rng.normal(size=(150, 6)))
+        assert noise.choose_start([starts[0], lambda problem, rng: problem.Z + 3.0], pairs[:2]) == MeanStart()
+
+    def test_relaxation_where_the_last_sweep_still_helped(self, rng):
+        bumps = np.exp(-20 * (np.linspace(0, 1, 30) - rng.random((150, 1))) ** 2)
+        slow, pairs = self.stage(bumps, 0.5)
+        slow.audition(pairs[:1])
+        assert slow.relaxation(np.ones(1)) > 1
+        noisy, pairs = self.stage(rng.normal(size=(150, 4)))
+        noisy.audition(pairs[:1])
+        assert noisy.relaxation(np.ones(1)) == 1
+        assert noisy.relaxation(np.zeros(1)) == 1
+
+
 class TestImputer:
     def test_independent_noise_comes_out_at_the_mean(self, rng):
         X = rng.normal(size=(400, 6))
@@ -207,6 +242,16 @@ class TestImputer:
         imputer = IGHImputer(random_state=0, tol=0).fit([[1.0, nan], [2.0, 3.0], [3.0, 4.0]])
         assert imputer.max_sweeps_ == 6
         assert np.isnan([one.error for one in imputer.accuracy_]).all()
+
+    def test_large_tables_go_on_from_the_rehearsal_unless_a_start_is_given(self, rng, monkeypatch):
+        monkeypatch.setattr("manifill.tuning.hidden._MANY_ENTRIES", 100)
+        X = np.sin(rng.random((120, 2)) @ rng.standard_normal((2, 8)) * 2)
+        table, M = damaged(X, 0.5)
+        for start, going_on in (("auto", True), ("mean", False)):
+            imputer = IGHImputer(start=start, tol=0, random_state=0)
+            first, *_, last = imputer.iter_fit(table)
+            nearly_there = nrmse(X, first.X, M) < 1.3 * nrmse(X, last.X, M)
+            assert (nearly_there, imputer.n_sweeps_ <= 2) == (going_on, going_on)
 
     def test_a_time_limit_holds_while_choosing(self, rng):
         table, _ = damaged(rng.normal(size=(600, 20)), 0.3)

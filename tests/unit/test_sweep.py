@@ -10,6 +10,7 @@ from manifill.solvers import Ridge, Spectral
 from manifill.sweep import (
     FixedOrder,
     GivenStart,
+    LinearStart,
     MeanStart,
     MissingnessOrder,
     NormalStart,
@@ -106,6 +107,36 @@ class TestStart:
         start = problem.restore(MeanStart()(problem, rng))
         given = problem.given
         np.testing.assert_allclose(start[problem.M], np.nanmean(given, axis=0)[np.nonzero(problem.M)[1]])
+
+    def test_linear_fills_what_lies_in_a_plane(self, rng):
+        X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 5.0
+        M = rng.random(X.shape) < 0.2
+        X = np.column_stack([X, np.full(300, 3.0)])  # and a constant column
+        M = np.column_stack([M, np.arange(300) == 0])
+        problem = Problem.of(np.where(M, np.nan, X))
+        start = problem.restore(LinearStart(rounds=50)(problem, rng))
+        assert np.abs(start - X)[M].mean() < 0.05 * X.std()
+        assert (start[~M] == X[~M]).all()
+
+    def test_linear_is_the_regression_where_one_column_is_missing(self, rng):
+        x = rng.normal(size=400)
+        y = 2 * x + rng.normal(size=400)
+        M = np.arange(400) % 4 == 0
+        problem = Problem.of(np.column_stack([x, np.where(M, np.nan, y)]))
+        start = problem.restore(LinearStart(rounds=100, most_rows=400)(problem, rng))
+        slope, offset = np.polyfit(x[~M], y[~M], 1)
+        np.testing.assert_allclose(start[M, 1], slope * x[M] + offset, atol=0.02)  # shrunken a little
+
+    def test_linear_finds_the_same_from_some_rows_and_in_chunks(self, rng, monkeypatch):
+        X = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, 5))
+        problem = Problem.of(np.where(rng.random(X.shape) < 0.3, np.nan, X))
+        whole = LinearStart(most_rows=3000)(problem, np.random.default_rng(0))
+        monkeypatch.setattr("manifill.sweep.start._CHUNK", 25 * 7)
+        np.testing.assert_allclose(
+            LinearStart(most_rows=3000)(problem, np.random.default_rng(0)), whole, atol=1e-8
+        )
+        some = LinearStart(most_rows=1000)(problem, np.random.default_rng(0))
+        assert np.abs(some - whole).mean() < 0.05
 
     def test_given_values_are_used_where_missing_only(self, problem, rng, curved):
         X, _ = curved
@@ -257,6 +288,34 @@ class TestLoop:
         errors = [record.error for record in states[-1].trace]
         assert errors[-1] < 0.2 * errors[0]
         assert errors[-1] == pytest.approx(paper_error(X, states[-1].X))
+
+    @pytest.mark.parametrize("device", [None, "cpu"])
+    def test_relaxation_carries_on_from_the_second_sweep(self, device, curved):
+        if device:
+            pytest.importorskip("torch")
+        X, M = curved
+        bounds = np.array([X.min(axis=0), X.max(axis=0)])
+        problem = Problem.of(np.where(M, np.nan, X), bounds=bounds)
+        plain, relaxed = (
+            run(problem, device=device, relaxation=r, stopping=[SweepLimit(2)]) for r in (1.0, 1.5)
+        )
+        before, after = plain[1].X, plain[2].X
+        np.testing.assert_array_equal(relaxed[1].X, before)
+        carried_on = np.clip(before + 1.5 * (after - before), *bounds)
+        np.testing.assert_allclose(relaxed[2].X, np.where(M, carried_on, X), atol=1e-9)
+        assert (relaxed[2].X[~M] == X[~M]).all()
+
+    def test_relaxation_gets_there_sooner_where_sweeps_are_slow(self, rng):
+        t = rng.random(150)
+        X = np.sin(np.outer(t, [3, 4, 5, 6])) + 0.01 * rng.normal(size=(150, 4))
+        M = rng.random(X.shape) < 0.6
+        M[M.all(axis=1), 0] = False
+        problem = Problem.of(np.where(M, np.nan, X))
+        plain, relaxed = (
+            run(problem, start=MeanStart(), relaxation=r, truth=X, stopping=[SweepLimit(4)])[-1].trace[-1]
+            for r in (1.0, 1.5)
+        )
+        assert relaxed.error < plain.error
 
     def test_trace_records_bandwidth_ridge_and_rank(self, problem):
         ridge = run(problem, solver=Ridge(0.02))[-1].trace[-1]

@@ -71,9 +71,10 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     schedule : {"auto", "column", "block"} or int, default="auto"
         How many columns are left out together: one, as in the paper, or a block that shares one kernel
         matrix. "auto" takes blocks on wide data, where that does not change the error.
-    start : {"mean", "normal"} or array of the shape of X, default="mean"
-        First values of the missing entries. "normal" draws around the column mean, as in the paper; from the
-        mean itself a sweep less is needed, and noisy tables come out better (docs/choosing.md).
+    start : {"auto", "mean", "linear", "normal"} or array of the shape of X, default="auto"
+        First values of the missing entries: the column mean, a linear guess, or draws around the mean as in
+        the paper. "auto" takes the mean or the linear guess, as hidden entries say; the mean where the table
+        has over 100 columns, or nothing else is chosen (docs/choosing.md).
     order : {"random", "fixed", "missingness"}, default="random"
         In which order each sweep visits the columns.
     max_sweeps : int or "auto", default="auto"
@@ -153,7 +154,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         *,
         solver: Any = "auto",
         schedule: Any = "auto",
-        start: Any = "mean",
+        start: Any = "auto",
         order: Any = "random",
         max_sweeps: Any = "auto",
         tol: float = 1e-2,
@@ -297,7 +298,12 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             )
         judging_rng, final_rng = as_generator(self.random_state).spawn(2)
         choice = self._chosen(problem, plan, kernel, solver, judging_rng)
-        plan = replace(plan, start=choice.start or plan.start, max_sweeps=choice.sweeps)
+        plan = replace(
+            plan,
+            start=choice.start or plan.start,
+            relaxation=choice.relaxation,
+            max_sweeps=choice.sweeps,
+        )
         self._kept, self._labels, self._came_from = kept, labels, came_from
         self._plan, self._judging_rng = plan, judging_rng
         self.recipe_, self.schedule_ = choice.recipe, plan.schedule

@@ -24,6 +24,7 @@ from manifill.solvers import AnySolver, Landmarks, Local, Ridge, Solver, Spectra
 from manifill.sweep import (
     FixedOrder,
     GivenStart,
+    LinearStart,
     MeanStart,
     MissingnessOrder,
     NormalStart,
@@ -58,7 +59,12 @@ EXACT_ROWS = 4000
 FEW_COLUMNS = 10
 # Beyond, the many small systems of near rows cost more than all pairs of 8,000 rows: distances take long.
 MANY_COLUMNS = 300
-STARTS: Mapping[str, Callable[[], Start]] = {"normal": NormalStart, "mean": MeanStart}
+STARTS: Mapping[str, Callable[[], Start | None]] = {
+    "auto": lambda: None,
+    "mean": MeanStart,
+    "linear": LinearStart,
+    "normal": NormalStart,
+}
 ORDERS: Mapping[str, Callable[[], Order]] = {
     "random": RandomOrder,
     "fixed": FixedOrder,
@@ -154,18 +160,20 @@ def as_schedule(value: object, n: int, d: int) -> Schedule:
     raise complaint("schedule", "'auto', 'column', 'block' or a whole number ≥ 1", value)
 
 
-def as_start(value: object) -> Start:
-    """A word, a table, or a start → a start."""
+def as_start(value: object) -> Start | None:
+    """A word, a table, or a start → a start; None for one to choose."""
     if isinstance(value, str):
         return _look_up("start", value, STARTS, "a completed table of the shape of the data")
     if callable(value) and not isinstance(value, type):
         return value
     if value is None or isinstance(value, bool | numbers.Number):
-        raise complaint("start", "'normal', 'mean' or a completed table", value)
+        raise complaint("start", f"{', '.join(map(repr, STARTS))} or a completed table", value)
     try:
         return GivenStart(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
-        raise complaint("start", "'normal', 'mean' or a completed table of numbers", value) from None
+        raise complaint(
+            "start", f"{', '.join(map(repr, STARTS))} or a completed table of numbers", value
+        ) from None
 
 
 def as_order(value: object) -> Order:

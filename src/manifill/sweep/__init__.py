@@ -6,7 +6,7 @@ from manifill.sweep.newrows import Model
 from manifill.sweep.order import FixedOrder, MissingnessOrder, Order, RandomOrder, Schedule
 from manifill.sweep.problem import Problem, Scaling
 from manifill.sweep.recipe import Member, Recipe
-from manifill.sweep.start import GivenStart, MeanStart, NormalStart, Start
+from manifill.sweep.start import GivenStart, LinearStart, MeanStart, NormalStart, Start
 from manifill.sweep.stopping import Plateau, RelativeChange, StoppingRule, SweepLimit, TimeLimit
 from manifill.sweep.trace import State, Status, SweepRecord, describe
 
@@ -14,6 +14,7 @@ __all__ = [
     "FixedOrder",
     "GivenStart",
     "Ledger",
+    "LinearStart",
     "MeanStart",
     "Member",
     "MissingnessOrder",

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array, frozen, to_numpy
-from manifill.devices import place
+from manifill.arrays import Array, frozen, namespace, to_numpy
+from manifill.devices import device_of, place
 from manifill.errors import InvalidInput
 from manifill.kernels import Kernel
 from manifill.metrics import paper_error
@@ -33,6 +33,7 @@ def sweeps(
     start: Start | None = None,
     order: Order | None = None,
     schedule: Schedule | None = None,
+    relaxation: float = 1.0,
     stopping: Sequence[StoppingRule] | None = None,
     rng: np.random.Generator | int | None = None,
     truth: npt.ArrayLike | None = None,
@@ -52,6 +53,8 @@ def sweeps(
     start : first values of the missing entries; default `NormalStart()`.
     order : the order of the columns in each sweep; default `RandomOrder()`.
     schedule : which columns are left out together; default one group at a time.
+    relaxation : from the second sweep on, what a sweep changes is taken so many times: more than 1 gets slow
+        runs sooner to where they settle.
     stopping : rules; default `RelativeChange()` and `SweepLimit()`.
     rng : a seed or a generator. The same seed gives the same states.
     truth : (N, d), the complete table in the user's units; then the trace records the paper's error.
@@ -95,7 +98,7 @@ def sweeps(
         yield state
         visit = order(to_visit, problem, order_rng)
         with workers:
-            state = _next(state, visit, method, rules, truth)
+            state = _next(state, visit, method, relaxation, rules, truth)
     yield replace(state, Z=frozen(to_numpy(state.Z)))
 
 
@@ -103,6 +106,7 @@ def _next(
     state: State,
     visit: tuple[Block, ...],
     method: Method,
+    relaxation: float,
     rules: Sequence[StoppingRule],
     truth: npt.ArrayLike | None,
 ) -> State:
@@ -114,6 +118,8 @@ def _next(
     if outcome is None:
         return replace(state, status=Status.TIME_LIMIT)
     Z, findings = outcome
+    if state.sweep > 0 and relaxation != 1.0:
+        Z = _carried_on(problem, state.Z, Z, relaxation)
     if isinstance(Z, np.ndarray):
         Z = frozen(Z)
     if problem.ran_away(Z):
@@ -139,6 +145,16 @@ def _first(start: Start, problem: Problem, rng: np.random.Generator) -> Array:
             f"got shape {Z.shape}, {np.isfinite(Z).sum()} of the values finite."
         )
     return frozen(np.where(problem.M, np.clip(Z, *problem.standard_bounds), problem.Z))
+
+
+def _carried_on(problem: Problem, before: Array, after: Array, relaxation: float) -> Array:
+    """Where the way from `before` to `after` leads if it is carried on, within the bounds of the columns."""
+    xp = namespace(after)
+    device = device_of(after)
+    lowest, highest = (place(limit, device) for limit in problem.standard_bounds)
+    further = xp.clip(before + relaxation * (after - before), lowest, highest)
+    carried_on: Array = xp.where(place(problem.M, device), further, after)
+    return carried_on
 
 
 def _change(problem: Problem, before: Array, after: Array) -> float:

@@ -6,9 +6,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array
+from manifill.arrays import Array, Mask
 from manifill.errors import InvalidInput
 from manifill.sweep.problem import Problem
+
+# Numbers that the inverses of one chunk of rows may take.
+_CHUNK = 4_000_000
 
 
 class Start(Protocol):
@@ -32,6 +35,62 @@ class MeanStart:
 
     def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
         return problem.Z.copy()
+
+
+@dataclass(frozen=True)
+class LinearStart:
+    """What is expected of a row, given its observed values, if rows are draws from one normal distribution.
+
+    Its means and covariances are found by expectation and maximisation (Dempster, Laird and Rubin 1977), with
+    some of the rows where they are many. A table that lies along a plane is filled at once, and a curved one
+    better than by its means; but it costs d³ operations a row.
+
+    Parameters
+    ----------
+    rounds : of expectation and maximisation.
+    most_rows : that the distribution is found from.
+    """
+
+    rounds: int = 8
+    most_rows: int = 2000
+
+    def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
+        n, d = problem.shape
+        some = np.sort(rng.permutation(n)[: self.most_rows])
+        Z, M = problem.Z[some], problem.M[some]
+        mean, uncertain = np.zeros(d), np.diag(M.sum(axis=0).astype(float))
+        shrinkage = d / (2 * (len(Z) + d))
+        for _ in range(self.rounds):
+            mean = Z.mean(axis=0)
+            covariance = ((Z - mean).T @ (Z - mean) + uncertain) / len(Z)
+            variances = np.diag(covariance) + 1e-6
+            covariance = (1 - shrinkage) * covariance + shrinkage * np.diag(variances) + 1e-6 * np.eye(d)
+            precision = np.linalg.inv(covariance)
+            Z, uncertain = _expected(Z, M, mean, precision)
+        filled, _ = _expected(problem.Z, problem.M, mean, precision)
+        return filled * (problem.scaling.spread > 0)
+
+
+def _expected(Z: Array, M: Mask, mean: Array, precision: Array) -> tuple[Array, Array]:
+    """Z (n, d) with expected values where M is True, and the covariances of what is left, summed over rows.
+
+    Of a row with missing entries m and observed ones o, that is −P[m, m]⁻¹ P[m, o] (z − mean)[o].
+    """
+    filled = Z.copy()
+    uncertain = np.zeros_like(precision)
+    diagonal = np.arange(len(precision))
+    chunk = max(1, _CHUNK // precision.size)
+    for first in range(0, len(Z), chunk):
+        rows = slice(first, first + chunk)
+        missing = M[rows]
+        both = missing[:, :, None] & missing[:, None, :]
+        within = np.where(both, precision, 0.0)
+        within[:, diagonal, diagonal] += ~missing  # 1 for observed entries, which then keep apart
+        left = np.linalg.inv(within) * both
+        drawn = np.where(missing, 0.0, Z[rows] - mean) @ precision
+        filled[rows] = np.where(missing, mean - np.einsum("rij,rj->ri", left, drawn), Z[rows])
+        uncertain += left.sum(axis=0)
+    return filled, uncertain
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Candidates audition: what do they make of entries that are hidden from them?"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,19 +11,22 @@ from manifill.errors import ManifillError
 from manifill.kernels import Kernel
 from manifill.progress import say
 from manifill.solvers import AnySolver
-from manifill.sweep import MeanStart, Problem, Recipe, Schedule, SweepLimit
-from manifill.tuning.hidden import Hidden, hidden_sets, hide, how_much, root_mean_square
+from manifill.sweep import MeanStart, Problem, Recipe, Schedule, Start, SweepLimit
+from manifill.tuning.hidden import Hidden, hidden_sets, hide, root_mean_square
 from manifill.tuning.plan import Plan, side_by_side
 from manifill.tuning.portfolio import Pair
 from manifill.tuning.stacking import stack
 
-# Hidden entries that tell candidates apart, and the most columns that candidates fill for it.
-_TELLING = 800
-_SHOWN = 256
-# Rows up to which many columns can be filled; of twice as many a quarter, and of none less than four.
-_FEW_ROWS, _LEAST_SHOWN = 700, 4
+# Hidden entries that tell candidates apart: other entries are hidden until there are so many …
+_ENOUGH = 600
+# … and where columns are many, some of them are enough that hold so many; at most so many columns.
+_PLENTY = 2000
+_SHOWN = 160
 _SHARE = 0.1
+_MOST_REPEATS = 3
 _TRIAL_SWEEPS = 2
+# How many times the change of a sweep is taken, where that lowers the error by the share it must.
+_OVER, _WORTH = 1.5, 3e-3
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,9 @@ class Trial:
 class Stage:
     """Where candidates show what they make of hidden entries of a table.
 
-    Each makes two sweeps from the column means: after one the order of the candidates is still another,
-    after more it hardly changes. Of many columns that is dear. Then entries of some of them are hidden only,
-    and the others are filled once, by `base`, and taken for known.
+    Each makes two sweeps, from the column means until another start does better: after one sweep the order
+    of the candidates is still another, after more it hardly changes. Of many columns that is dear. Then
+    entries of some of them are hidden only, and the others are filled once, by `base`, and taken for known.
     """
 
     def __init__(
@@ -55,15 +59,14 @@ class Stage:
     ) -> None:
         hiding_rng, run_rng = rng.spawn(2)
         n, d = problem.shape
-        _, repeats = how_much(problem)
+        repeats = math.ceil(_ENOUGH / max(_SHARE * float((~problem.M).sum()), 1.0))
+        repeats = min(repeats, _MOST_REPEATS)
         self._plan = replace(plan, schedule=Schedule.auto(d, n), start=MeanStart(), device=None)
         self._seeds = run_rng.integers(2**32, size=repeats)
         self._rows = n
         sets = hidden_sets(problem.given, problem.groups, _SHARE, repeats, hiding_rng)
         per_column = max(sum(entries.sum() for entries in sets) / d, 1.0)
-        n_shown = _SHOWN if wide else math.ceil(_TELLING / per_column)
-        if n > _FEW_ROWS:
-            n_shown = min(n_shown, max(_LEAST_SHOWN, int(24 * (_FEW_ROWS / n) ** 2)))
+        n_shown = _SHOWN if wide else math.ceil(_PLENTY / per_column)
         if 2 * n_shown > d:
             self.hidden = [hide(problem, entries) for entries in sets]
         else:
@@ -71,7 +74,7 @@ class Stage:
             self.hidden = [self._narrowed(problem, entries, shown, base) for entries in sets]
         self.truth = np.concatenate([one.truth for one in self.hidden])
         self.pairs: list[Pair] = []
-        self._found: list[Array] = []
+        self._fills: list[Array] = []
 
     def _narrowed(self, problem: Problem, entries: Mask, shown: Indices, base: Recipe) -> Hidden:
         """Entries of the columns `shown` hidden, the other columns known, as `base` fills them."""
@@ -79,7 +82,7 @@ class Stage:
         entries[:, others] = False
         say("filling once, to try settings on some of the columns")
         rng = np.random.default_rng(self._seeds[0])
-        *_, last = self._plan.run(hide(problem, entries).problem, base, rng, [SweepLimit(2)])
+        *_, last = self._plan.run(hide(problem, entries).problem, base, rng, [SweepLimit(1)])
         known = np.full(problem.given.shape, np.nan)
         known[:, others] = last.X[:, others]
         return hide(problem, entries, known)
@@ -89,42 +92,78 @@ class Stage:
         if not pairs:
             return
         say(f"trying {len(pairs)} settings on {len(self.truth):,} hidden entries")
-        tasks = [(pair, i) for pair in pairs for i in range(len(self.hidden))]
-        found = side_by_side(self._found_by, tasks, self._plan, self._rows)
-        for first in range(0, len(found), len(self.hidden)):
-            self._found.append(np.concatenate(found[first : first + len(self.hidden)]))
+        self._fills += self._fills_of(pairs)
         self.pairs += pairs
+
+    def choose_start(self, starts: Sequence[Start], pairs: list[Pair]) -> Start:
+        """Let these candidates fill the hidden entries from each start, and go on with the best one."""
+        say(f"trying {len(starts)} starts on {len(self.truth):,} hidden entries")
+        plans = [replace(self._plan, start=start) for start in starts]
+        fills = []
+        for self._plan in plans:
+            fills.append(self._fills_of(pairs))
+        errors = [sum(root_mean_square(fill[-1] - self.truth) for fill in each) for each in fills]
+        best = int(np.argmin(np.nan_to_num(errors, nan=np.inf)))
+        self._plan = plans[best]
+        self._fills += fills[best]
+        self.pairs += pairs
+        return starts[best]
+
+    def _fills_of(self, pairs: list[Pair]) -> list[Array]:
+        """What each of these candidates makes of all hidden entries, (sweeps, h)."""
+        tasks = [(pair, i) for pair in pairs for i in range(len(self.hidden))]
+        fills = side_by_side(self._fill_by, tasks, self._plan, self._rows)
+        each = range(0, len(fills), len(self.hidden))
+        return [np.concatenate(fills[first : first + len(self.hidden)], axis=1) for first in each]
 
     @property
     def best(self) -> Pair:
         """The candidate of the smallest error so far."""
-        errors = [root_mean_square(found - self.truth) for found in self._found]
-        return self.pairs[int(np.argmin(np.nan_to_num(errors, nan=np.inf)))]
+        return self.pairs[int(np.argmin(np.nan_to_num(self._errors, nan=np.inf)))]
+
+    def error_of(self, pair: Pair) -> float:
+        """A candidate's error on the hidden entries."""
+        return self._errors[self.pairs.index(pair)]
+
+    @property
+    def _errors(self) -> list[float]:
+        return [root_mean_square(fill[-1] - self.truth) for fill in self._fills]
 
     def weights(self, most: int, believed: int) -> Array:
         """Weights of the candidates so far, at most `most` of them positive; the first are believed in."""
         expected = (np.arange(len(self.pairs)) < believed) / most
-        return stack(np.array(self._found), self.truth, most, expected)
+        return stack(np.array(self._fills)[:, -1], self.truth, most, expected)
+
+    def relaxation(self, weights: Array) -> float:
+        """How many times the change of a sweep is best taken, judged by the last one of these candidates."""
+        taken = np.flatnonzero(weights)
+        if not taken.size:
+            return 1.0
+        *_, before, after = np.tensordot(weights[taken], np.array([self._fills[i] for i in taken]), axes=1)
+        further = root_mean_square(before + _OVER * (after - before) - self.truth)
+        return _OVER if further < (1 - _WORTH) * root_mean_square(after - self.truth) else 1.0
 
     def trials(self, weights: Array) -> tuple[Trial, ...]:
         """All candidates, those of most weight first and then by error."""
-        errors = [root_mean_square(found - self.truth) for found in self._found]
         trials = [
             Trial(*pair, error, weight)
-            for pair, error, weight in zip(self.pairs, errors, weights.tolist(), strict=True)
+            for pair, error, weight in zip(self.pairs, self._errors, weights.tolist(), strict=True)
         ]
         return tuple(sorted(trials, key=lambda trial: (-trial.weight, trial.error)))
 
-    def _found_by(self, task: tuple[Pair, int], plan: Plan) -> Array:
-        """What a candidate makes of hidden entries; NaN where nothing comes of it."""
+    def _fill_by(self, task: tuple[Pair, int], plan: Plan) -> Array:
+        """What a candidate makes of hidden entries, sweep by sweep (sweeps, h); NaN where it fails."""
         pair, i = task
         hidden = self.hidden[i]
+        fills: list[Array] = []
         if not plan.time_is_up:
             rng = np.random.default_rng(self._seeds[i])
             try:
-                *_, last = plan.run(hidden.problem, Recipe.of(*pair), rng, [SweepLimit(_TRIAL_SWEEPS)])
+                for state in plan.run(hidden.problem, Recipe.of(*pair), rng, [SweepLimit(_TRIAL_SWEEPS)]):
+                    if state.sweep > len(fills):
+                        fills.append(hidden.found(to_numpy(state.Z)))
             except ManifillError:  # a kernel that is not positive semi-definite on these rows
-                last = None
-            if last is not None and last.sweep == _TRIAL_SWEEPS:
-                return hidden.found(to_numpy(last.Z))
-        return np.full(len(hidden.truth), np.nan)
+                fills = []
+        if len(fills) < _TRIAL_SWEEPS:
+            return np.full((_TRIAL_SWEEPS, len(hidden.truth)), np.nan)
+        return np.array(fills)

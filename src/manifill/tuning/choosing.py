@@ -11,6 +11,7 @@ from manifill.progress import say
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge
 from manifill.sweep import (
     GivenStart,
+    LinearStart,
     MeanStart,
     Member,
     Problem,
@@ -22,18 +23,25 @@ from manifill.sweep import (
 )
 from manifill.tuning.accuracy import Accuracy, accuracy, reliance
 from manifill.tuning.audition import Stage, Trial
-from manifill.tuning.hidden import Hidden, hidden_sets, hide, how_much, root_mean_square
+from manifill.tuning.hidden import Hidden, hidden_sets, hide, how_much, large, root_mean_square
 from manifill.tuning.plan import Plan, side_by_side
 from manifill.tuning.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
 
 # The table that candidates audition on. What does best there does so on the whole: docs/choosing.md.
-_ROWS = 2000
+_ROWS = 1000
 # Columns beyond which candidates fill some of them only.
 _WIDE = 512
+# Columns up to which a linear start is tried, and how many candidates try it.
+_FEW_COLUMNS = 100
+_TASTERS = 2
 # Where a candidate nobody believed in does best, its neighbours are tried, and so on, this often at most.
 _STEPS = 4
 # A sweep more is worth its time if it lowers the error on hidden entries by this share.
-_WORTH = 3e-3
+_WORTH = 2e-3
+# Hidden entries whose error is no matter of chance.
+_CERTAIN = 5000
+# Large tables go on from the rehearsal's fill, which is nearly that of the whole, for this many.
+_WARM_SWEEPS = 2
 # How many are made where there is nothing to hide, and so nothing that tells.
 _UNTOLD_SWEEPS = 6
 
@@ -49,8 +57,9 @@ class Choice:
     accuracy : what to expect, column by column.
     trials : all candidates, the best first.
     errors : error on the hidden entries of the whole table after each sweep, in standard deviations.
+    relaxation : how many times the change of a sweep is taken, from the second on.
     share, repeats : how much was hidden, and how often.
-    start : for long tables, the fill to go on from; None for a start of its own.
+    start : where to start from; the fill of a rehearsal to go on from.
     """
 
     recipe: Recipe
@@ -58,6 +67,7 @@ class Choice:
     accuracy: Accuracy
     trials: tuple[Trial, ...] = ()
     errors: tuple[float, ...] = ()
+    relaxation: float = 1.0
     share: float = 0.0
     repeats: int = 0
     start: Start | None = None
@@ -80,6 +90,7 @@ def choose(
     solver : of the kind to use; its ridge is chosen where `tune_ridge` says so.
     """
     sample_rng, stage_rng, rehearsal_rng = rng.spawn(3)
+    go_on = plan.start is None
     sample = _sample(problem, _ROWS, sample_rng)
     wide = problem.shape[1] > _WIDE
     trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
@@ -90,16 +101,20 @@ def choose(
         believed = len(CORE) if kernel is None and not wide else len(pairs)
         stage = Stage(sample, plan, Recipe.of(*pairs[0]), wide, stage_rng)
         most = _most_members(problem, solver) if kernel is None else 1
-        stage.audition(pairs)
+        if plan.start is None and problem.shape[1] <= _FEW_COLUMNS:
+            plan = replace(plan, start=stage.choose_start([MeanStart(), LinearStart()], pairs[:_TASTERS]))
+        stage.audition([pair for pair in pairs if pair not in stage.pairs])
         for _ in range(0 if wide else _STEPS):
             best = stage.best
             if best in stage.pairs[:believed]:
                 break
             nearby = neighbours(best, kernel is None, tune_ridge)
             stage.audition([pair for pair in nearby if pair not in stage.pairs])
-            if stage.best == best:
+            if stage.error_of(stage.best) > (1 - _WORTH) * stage.error_of(best):
                 break
-        trials = stage.trials(stage.weights(most, believed))
+        weights = stage.weights(most, believed)
+        plan = replace(plan, relaxation=stage.relaxation(weights))
+        trials = stage.trials(weights)
         members = tuple(
             Member(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
             for trial in trials
@@ -107,7 +122,11 @@ def choose(
         )
     recipe = Recipe(members) if members else Recipe.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
     rehearsed = rehearse(problem, recipe, plan, rehearsal_rng)
-    return replace(rehearsed, trials=trials)
+    if go_on and large(problem):
+        start, sweeps = rehearsed.start, min(_WARM_SWEEPS, rehearsed.sweeps)
+    else:
+        start, sweeps = plan.start, rehearsed.sweeps
+    return replace(rehearsed, trials=trials, relaxation=plan.relaxation, start=start, sweeps=sweeps)
 
 
 def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Generator) -> Choice:
@@ -142,21 +161,20 @@ def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Genera
     found = after[min(best + 1, len(after) - 1)]
     relied_on = reliance(columns, found, truth, problem.shape[1])
     scaling = problem.scaling
-    start = GivenStart(runs[0].fill) if isinstance(recipe.solver, Landmarks | Local) else None
     return Choice(
         recipe=replace(recipe, reliance=relied_on),
-        sweeps=best + 1 if start is None else 1,
+        sweeps=best + 1,
         accuracy=accuracy(columns, found, truth, scaling.spread * scaling.magnitude, relied_on),
         errors=tuple(errors),
         share=portion,
         repeats=repeats,
-        start=start,
+        start=GivenStart(runs[0].fill),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """A rehearsal: what it made of hidden entries at the start and after each sweep, and its last fill."""
+    """A rehearsal: what it made of hidden entries at the start and after each sweep, and its best fill."""
 
     found: list[Array]
     fill: Table
@@ -171,10 +189,20 @@ def _watched(hidden: Hidden, recipe: Recipe, plan: Plan, seed: int) -> _Run:
         if len(found) <= state.sweep:
             found.append(hidden.found(to_numpy(state.Z)))
             errors.append(root_mean_square(found[-1] - hidden.truth))
-        last = state
-        if len(errors) > 2 and errors[-1] > (1 - _WORTH) * min(errors[1:-1]):
+        if not errors[-1] > min(errors):
+            best = state
+        if _levelled_off(errors[1:], patient=len(hidden.truth) < _CERTAIN):
             break
-    return _Run(found, last.X)
+    return _Run(found, best.X)
+
+
+def _levelled_off(errors: list[float], patient: bool) -> bool:
+    """Has the last sweep made it worse, or was it, and for the patient the one before it, worth little?"""
+    if len(errors) < 2:
+        return False
+    risen = errors[-1] > (1 + _WORTH) * min(errors[:-1])
+    last = 2 if patient else 1
+    return risen or (len(errors) > last and min(errors[-last:]) > (1 - _WORTH) * min(errors[:-last]))
 
 
 def _most_members(problem: Problem, solver: AnySolver) -> int:
@@ -183,7 +211,7 @@ def _most_members(problem: Problem, solver: AnySolver) -> int:
     if isinstance(solver, Landmarks | Local):
         return 1
     pairs = float(n) ** 2 * d
-    return 4 if pairs <= 1e7 else 3 if pairs <= 5e7 else 2
+    return 4 if pairs <= 1e7 else 3 if pairs <= 5e7 else 2 if pairs <= 4e8 else 1
 
 
 def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> Problem | None:

@@ -79,12 +79,16 @@ def how_much(problem: Problem) -> tuple[float, int]:
 
     As little as tells: every entry that is hidden makes the table a little harder than it is.
     """
-    n, d = problem.shape
-    per_column = (~problem.M).sum() / max(d, 1)
+    per_column = (~problem.M).sum() / max(problem.shape[1], 1)
     share = float(np.clip(_ENOUGH / max(per_column, 1.0), 0.02, 0.1))
-    if n * d > _MANY_ENTRIES:
+    if large(problem):
         return share, 1
-    return share, int(np.clip(math.ceil(_ENOUGH / max(share * per_column, 1.0)), 1, 3))
+    return share, int(np.clip(round(_ENOUGH / max(share * per_column, 1.0) + 0.3), 1, 3))
+
+
+def large(problem: Problem) -> bool:
+    """Has the table so many entries that one set of hidden ones tells enough?"""
+    return problem.M.size > _MANY_ENTRIES
 
 
 def root_mean_square(x: Array) -> float:

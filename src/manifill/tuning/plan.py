@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from manifill.sweep import (
-    NormalStart,
+    MeanStart,
     Order,
     Problem,
     RandomOrder,
@@ -35,9 +35,11 @@ _SIDE_BY_SIDE = 1000
 class Plan:
     """How a run is made, apart from its kernel and solver."""
 
-    start: Start = field(default_factory=NormalStart)
+    start: Start | None = None
+    """None for the column means, or what is chosen."""
     order: Order = field(default_factory=RandomOrder)
     schedule: Schedule = field(default_factory=Schedule)
+    relaxation: float = 1.0
     tol: float = 1e-2
     max_sweeps: int = 10
     device: str | None = None
@@ -54,9 +56,10 @@ class Plan:
         return sweeps(
             problem,
             recipe=recipe,
-            start=self.start,
+            start=self.start or MeanStart(),
             order=self.order,
             schedule=self.schedule,
+            relaxation=self.relaxation,
             stopping=rules,
             rng=rng,
             device=self.device,
@@ -72,7 +75,7 @@ def side_by_side(
     function: Callable[[Task, Plan], Result], tasks: list[Task], plan: Plan, n: int
 ) -> list[Result]:
     """The function of every task, in threads of one job each where rows are few; else one by one."""
-    if n > _SIDE_BY_SIDE or plan.device is not None:
+    if n > _SIDE_BY_SIDE or len(tasks) == 1 or plan.device is not None:
         return [function(task, plan) for task in tasks]
     with Workers(plan.n_jobs):
         return share(partial(_alone, function, replace(plan, n_jobs=1)), tasks)

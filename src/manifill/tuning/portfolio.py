@@ -34,9 +34,7 @@ CORE: tuple[Setting, ...] = (
 )
 # … and these are taken where hidden entries say so: pictures and smooth manifolds want wide Gaussians.
 OTHERS: tuple[Setting, ...] = (
-    _setting(Laplacian, 1.0, 0.3, 0.1),
     _setting(Laplacian, 0.5, 0.0, 1.0),
-    _setting(Laplacian, 0.5, 0.3, 1e-3),
     _setting(Laplacian, 4.0, 0.3, 0.01),
     _setting(Gaussian, 0.35, 0.3, 0.1),
     _setting(Gaussian, 1.0, 0.0, 0.01),
@@ -47,11 +45,11 @@ PORTFOLIO = CORE + OTHERS
 # Of many columns L1 distances are dear, and rough kernels with large ridges never won: these are tried.
 WIDE: tuple[Setting, ...] = (
     _setting(Gaussian, 2.0, 0.0, 0.01),
+    _setting(Laplacian, 8.0, 0.3, 1e-3),
     _setting(Gaussian, 1.0, 0.0, 0.01),
-    _setting(Gaussian, 1.0, 0.3, 0.03),
+    _setting(Gaussian, 1.4, 0.0, 3e-3),
     _setting(Gaussian, 4.0, 0.0, 1e-3),
     _setting(Gaussian, 16.0, 0.0, 2e-4),
-    _setting(Laplacian, 4.0, 0.3, 0.01),
 )
 
 

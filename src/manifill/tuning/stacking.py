@@ -16,7 +16,8 @@ def stack(fills: Array, truth: Array, most: int, expected: Array | None = None) 
     """Weights (k,) ≥ 0, at most `most` of them positive, with weights · fills (k, h) nearest to truth (h,).
 
     Fills join one by one, each time the one that lowers the squared error most. Fills that are not finite
-    take no part. The weights need not add up to 1: where little can be learned, less is better.
+    take no part. The weights add up to 1 at most: to less where little can be learned, and not to more,
+    which a few sweeps that are not there yet may call for, and many would not bear.
 
     Parameters
     ----------
@@ -27,8 +28,8 @@ def stack(fills: Array, truth: Array, most: int, expected: Array | None = None) 
     --------
     >>> import numpy as np
     >>> fills = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]).repeat(5000, axis=1)
-    >>> stack(fills, fills[0] / 2 + fills[1], most=2).round(2)
-    array([0.5, 1. , 0. ])
+    >>> stack(fills, fills[0] / 4 + fills[1] / 2, most=2).round(2)
+    array([0.25, 0.5 , 0.  ])
     """
     usable = np.flatnonzero(np.isfinite(fills).all(axis=1))
     weights = np.zeros(len(fills))
@@ -55,8 +56,11 @@ def stack(fills: Array, truth: Array, most: int, expected: Array | None = None) 
 
 
 def _nonnegative(products: Array, projections: Array, chosen: list[int]) -> tuple[float, Array]:
-    """Min over w ≥ 0 of w·products·w − 2 w·projections, and where it is taken."""
+    """Min over w ≥ 0, Σ w ≤ 1, of w·products·w − 2 w·projections, and where it is taken."""
     lower = np.linalg.cholesky(products[np.ix_(chosen, chosen)])
     target = np.linalg.solve(lower, projections[chosen])
-    solution, rest = nnls(lower.T, target)
-    return rest**2 - float(target @ target), solution
+    k, heavy = len(chosen), 1e3 * float(np.abs(lower).max())
+    system = np.zeros((k + 1, k + 1))  # the last unknown is what is lacking in Σ w to 1
+    system[:k, :k], system[k] = lower.T, heavy
+    solution = nnls(system, np.append(target, heavy))[0][:k]
+    return float(np.sum((lower.T @ solution - target) ** 2)) - float(target @ target), solution
