@@ -305,6 +305,16 @@ class TestLoop:
         np.testing.assert_allclose(relaxed[2].X, np.where(M, carried_on, X), atol=1e-9)
         assert (relaxed[2].X[~M] == X[~M]).all()
 
+    def test_a_linear_start_is_the_first_sweep(self, problem, curved):
+        X, _ = curved
+        states = run(problem, start=LinearStart(), truth=X, stopping=[SweepLimit(2)])
+        given = problem.restore(LinearStart()(problem, np.random.default_rng(0).spawn(4)[0]))
+        np.testing.assert_allclose(states[0].X, problem.restore(MeanStart()(problem, None)))
+        np.testing.assert_allclose(states[1].X, given)
+        assert [state.sweep for state in states] == [0, 1, 2]
+        errors = [record.error for record in states[-1].trace]
+        assert errors[0] > errors[1] > errors[2]
+
     def test_relaxation_gets_there_sooner_where_sweeps_are_slow(self, rng):
         t = rng.random(150)
         X = np.sin(np.outer(t, [3, 4, 5, 6])) + 0.01 * rng.normal(size=(150, 4))

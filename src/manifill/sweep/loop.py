@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +15,13 @@ from manifill.errors import InvalidInput
 from manifill.kernels import Kernel
 from manifill.metrics import paper_error
 from manifill.solvers import AnySolver
-from manifill.sweep.methods import Method, method_of
-from manifill.sweep.order import Block, Order, RandomOrder, Schedule
+from manifill.sweep.methods import method_of
+from manifill.sweep.order import Order, RandomOrder, Schedule
 from manifill.sweep.problem import Problem
 from manifill.sweep.recipe import Recipe
-from manifill.sweep.start import NormalStart, Start
+from manifill.sweep.start import LinearStart, MeanStart, NormalStart, Start
 from manifill.sweep.stopping import RelativeChange, StoppingRule, SweepLimit, TimeLimit
-from manifill.sweep.trace import State, Status, SweepRecord
+from manifill.sweep.trace import Findings, State, Status, SweepRecord
 from manifill.threads import Workers
 
 
@@ -50,11 +51,12 @@ def sweeps(
     problem : what to fill.
     kernel, solver : how rows are compared and columns extended; or
     recipe : several of them, with weights.
-    start : first values of the missing entries; default `NormalStart()`.
+    start : first values of the missing entries; default `NormalStart()`. A `LinearStart` has looked at the
+        whole table, and is the first sweep, from the column means.
     order : the order of the columns in each sweep; default `RandomOrder()`.
     schedule : which columns are left out together; default one group at a time.
-    relaxation : from the second sweep on, what a sweep changes is taken so many times: more than 1 gets slow
-        runs sooner to where they settle.
+    relaxation : from the second sweep over the columns on, what a sweep changes is taken so many times: with
+        more than 1 slow runs come sooner to where they settle.
     stopping : rules; default `RelativeChange()` and `SweepLimit()`.
     rng : a seed or a generator. The same seed gives the same states.
     truth : (N, d), the complete table in the user's units; then the trace records the paper's error.
@@ -85,7 +87,9 @@ def sweeps(
     seed = int(method_rng.integers(2**32))
     order = order or RandomOrder()
     rules = (RelativeChange(), SweepLimit()) if stopping is None else tuple(stopping)
-    Z = _first(start or NormalStart(), problem, start_rng)
+    start = start or NormalStart()
+    linear = isinstance(start, LinearStart)
+    Z = _first(MeanStart() if linear else start, problem, start_rng)
     blocks = (schedule or Schedule()).blocks(problem.groups, schedule_rng)
     to_visit = tuple(block for block in blocks if problem.incomplete[block].any())
     status = Status.RUNNING
@@ -98,14 +102,17 @@ def sweeps(
         yield state
         visit = order(to_visit, problem, order_rng)
         with workers:
-            state = _next(state, visit, method, relaxation, rules, truth)
+            if linear and state.sweep == 0:
+                state = _next(state, partial(_opened, start, problem, start_rng, device), 1.0, rules, truth)
+            else:
+                carry_on = relaxation if state.sweep > linear else 1.0
+                state = _next(state, partial(method.sweep, state.Z, visit), carry_on, rules, truth)
     yield replace(state, Z=frozen(to_numpy(state.Z)))
 
 
 def _next(
     state: State,
-    visit: tuple[Block, ...],
-    method: Method,
+    sweep: Callable[[float], tuple[Array, Findings] | None],
     relaxation: float,
     rules: Sequence[StoppingRule],
     truth: npt.ArrayLike | None,
@@ -114,11 +121,11 @@ def _next(
     problem, began = state.problem, time.monotonic()
     seconds = min((rule.seconds for rule in rules if isinstance(rule, TimeLimit)), default=math.inf)
     deadline = began + seconds - sum(record.seconds for record in state.trace)
-    outcome = method.sweep(state.Z, visit, deadline)
+    outcome = sweep(deadline)
     if outcome is None:
         return replace(state, status=Status.TIME_LIMIT)
     Z, findings = outcome
-    if state.sweep > 0 and relaxation != 1.0:
+    if relaxation != 1.0:
         Z = _carried_on(problem, state.Z, Z, relaxation)
     if isinstance(Z, np.ndarray):
         Z = frozen(Z)
@@ -134,6 +141,13 @@ def _next(
     verdicts = (rule(trace) for rule in rules)
     status = next((verdict for verdict in verdicts if verdict), Status.RUNNING)
     return replace(state, Z=Z, trace=trace, status=status)
+
+
+def _opened(
+    start: Start, problem: Problem, rng: np.random.Generator, device: str | None, deadline: float
+) -> tuple[Array, Findings]:
+    """A linear start, which has looked at all rows, as the outcome of a sweep."""
+    return place(_first(start, problem, rng), device), Findings()
 
 
 def _first(start: Start, problem: Problem, rng: np.random.Generator) -> Array:

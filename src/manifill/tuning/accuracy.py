@@ -13,6 +13,9 @@ _PRIOR_RELIANCE = 30.0
 _PRIOR_ERROR = 5.0
 # And hidden entries of the whole table against this many, of which half is explained.
 _PRIOR_OVERALL = 5.0
+# Standard deviations by which the gain of the table over the column means must stand out from what chance
+# makes of it, or twice as many for a column by itself.
+_CHANCE = 1.7
 # A fill must be expected to lower the squared error by this share, or the column mean is taken.
 _WORTH = 0.02
 
@@ -79,7 +82,11 @@ def reliance(columns: Indices, found: Array, truth: Array, d: int) -> Array:
     before = np.bincount(columns, truth**2, d)
     overall = (left.sum() + _PRIOR_OVERALL / 2) / (before.sum() + _PRIOR_OVERALL)
     expected = (left + _PRIOR_ERROR * overall) / (before + _PRIOR_ERROR)
-    return np.where(expected < 1 - _WORTH, share, 0.0)
+    gain = truth**2 - (share[columns] * found - truth) ** 2
+    by_chance = np.sqrt(np.bincount(columns, gain**2, d))
+    table_stands_out = gain.sum() + _PRIOR_OVERALL / 2 > _CHANCE * np.sqrt((gain**2).sum())
+    stands_out = table_stands_out | (np.bincount(columns, gain, d) > 2 * _CHANCE * by_chance)
+    return np.where((expected < 1 - _WORTH) & stands_out, share, 0.0)
 
 
 def accuracy(columns: Indices, found: Array, truth: Array, unit: Array, relied_on: Array) -> Accuracy:

@@ -158,9 +158,10 @@ class Stage:
         fills: list[Array] = []
         if not plan.time_is_up:
             rng = np.random.default_rng(self._seeds[i])
+            limit = SweepLimit(plan.opening + _TRIAL_SWEEPS)
             try:
-                for state in plan.run(hidden.problem, Recipe.of(*pair), rng, [SweepLimit(_TRIAL_SWEEPS)]):
-                    if state.sweep > len(fills):
+                for state in plan.run(hidden.problem, Recipe.of(*pair), rng, [limit]):
+                    if state.sweep == plan.opening + len(fills) + 1:
                         fills.append(hidden.found(to_numpy(state.Z)))
             except ManifillError:  # a kernel that is not positive semi-definite on these rows
                 fills = []

@@ -101,7 +101,7 @@ def choose(
         believed = len(CORE) if kernel is None and not wide else len(pairs)
         stage = Stage(sample, plan, Recipe.of(*pairs[0]), wide, stage_rng)
         most = _most_members(problem, solver) if kernel is None else 1
-        if plan.start is None and problem.shape[1] <= _FEW_COLUMNS:
+        if plan.start is None and plan.max_sweeps > 1 and problem.shape[1] <= _FEW_COLUMNS:
             plan = replace(plan, start=stage.choose_start([MeanStart(), LinearStart()], pairs[:_TASTERS]))
         stage.audition([pair for pair in pairs if pair not in stage.pairs])
         for _ in range(0 if wide else _STEPS):
@@ -157,7 +157,8 @@ def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Genera
         np.concatenate([run.found[min(s, len(run.found) - 1)] for run in runs]) for s in range(_longest(runs))
     ]
     errors = [root_mean_square(found - truth) for found in after[1:]] or [math.nan]
-    best = next((s for s, error in enumerate(errors) if error <= (1 + _WORTH) * min(errors)), 0)
+    enough = (1 + _WORTH) * min(errors[plan.opening :], default=math.nan)
+    best = next((s for s, error in enumerate(errors) if s >= plan.opening and error <= enough), plan.opening)
     found = after[min(best + 1, len(after) - 1)]
     relied_on = reliance(columns, found, truth, problem.shape[1])
     scaling = problem.scaling
@@ -191,7 +192,7 @@ def _watched(hidden: Hidden, recipe: Recipe, plan: Plan, seed: int) -> _Run:
             errors.append(root_mean_square(found[-1] - hidden.truth))
         if not errors[-1] > min(errors):
             best = state
-        if _levelled_off(errors[1:], patient=len(hidden.truth) < _CERTAIN):
+        if _levelled_off(errors[1 + plan.opening :], patient=len(hidden.truth) < _CERTAIN):
             break
     return _Run(found, best.X)
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from manifill.sweep import (
+    LinearStart,
     MeanStart,
     Order,
     Problem,
@@ -65,6 +66,11 @@ class Plan:
             device=self.device,
             n_jobs=self.n_jobs,
         )
+
+    @property
+    def opening(self) -> int:
+        """Sweeps that look at the whole table at once, before the columns are visited."""
+        return 1 if isinstance(self.start, LinearStart) else 0
 
     @property
     def time_is_up(self) -> bool:
