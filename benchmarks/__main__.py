@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import (
+    ablation,
     accuracy,
     cold,
     defaults,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "cold": cold.run,
     "known_sets": known_sets.run,
     "surface": surface.run,
+    "ablation": ablation.run,
     "accuracy": accuracy.run,
     "accuracy_worlds": accuracy.run_worlds,
     "calibration": accuracy.run_calibration,
