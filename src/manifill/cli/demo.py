@@ -24,10 +24,10 @@ SEED = 0
 
 
 def run(picture: Path | None) -> None:
-    """Damage 600 digits, fill them, score the fill against two common tools, and draw the result."""
+    """Damage 300 digits, fill them, score the fill against two common tools, and draw the result."""
     if picture is not None:
         _check_picture(picture)
-    digits = load_digits().data[:600] / 16
+    digits = load_digits().data[:300] / 16
     X = digits[:, digits.max(axis=0) > 0]
     M = mcar(X.shape, RATE, SEED)
     damaged = np.where(M, np.nan, X)

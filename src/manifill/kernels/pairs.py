@@ -56,7 +56,7 @@ _FEW_COLUMNS = 10
 # Columns from which one product of whole matrices is faster than one for every slice of rows.
 _WIDE = 64
 # Rows from which loading compiled code pays: it is 4 to 17 times faster than cdist.
-_MANY_ROWS = 300
+_MANY_ROWS = 160
 
 
 def _squared_distance(X: Array, Y: Array) -> Array:

@@ -16,6 +16,7 @@ _PRIOR_OVERALL = 5.0
 # Standard deviations by which the gain of the table over the column means must stand out from what chance
 # makes of it, or twice as many for a column by itself.
 _CHANCE = 1.7
+_TINY = float(np.finfo(float).tiny)
 # A fill must be expected to lower the squared error by this share, or the column mean is taken.
 _WORTH = 0.02
 
@@ -27,8 +28,8 @@ class ColumnAccuracy:
     Attributes
     ----------
     column : its name or number.
-    error : root mean square error on hidden entries, in the column's units; NaN where none could be hidden.
-    mean_error : the same for the column mean.
+    error : root mean square error to expect, in the column's units; NaN where no entry could be hidden.
+    mean_error : the same for the column mean, which is the spread of the column.
     hidden : how many entries were hidden.
     reliance : share of the extension that the fill takes; 0 is a fill by the column mean.
     """
@@ -90,18 +91,22 @@ def reliance(columns: Indices, found: Array, truth: Array, d: int) -> Array:
 
 
 def accuracy(columns: Indices, found: Array, truth: Array, unit: Array, relied_on: Array) -> Accuracy:
-    """From the hidden entries (h,), in standard units; `unit` (d,) is the size of one in the user's."""
+    """From the hidden entries (h,), in standard units; `unit` (d,) is the size of one in the user's.
+
+    On its hidden entries a column's fill has a share of the squared error that its mean has there. That
+    share is carried over to the spread of all that is observed of it: whether one of its rare large values
+    is among the hidden ones is a matter of chance, and hits both errors alike. Columns with few hidden
+    entries are drawn a little to the share of the whole table.
+    """
     d = len(unit)
     count = np.bincount(columns, minlength=d)
-
-    def root_mean(squares: Array) -> Array:
-        with np.errstate(invalid="ignore"):
-            result: Array = unit * np.sqrt(np.bincount(columns, squares, d) / count)
-        return result
-
-    errors = root_mean((relied_on[columns] * found - truth) ** 2)
-    mean_errors = root_mean(truth**2)
+    left = np.bincount(columns, (relied_on[columns] * found - truth) ** 2, d)
+    before = np.bincount(columns, truth**2, d)
+    overall = left.sum() / max(before.sum(), _TINY)
+    share = (left + _PRIOR_ERROR * overall) / (before + _PRIOR_ERROR)
+    known = np.where(count > 0, unit, np.nan)
+    errors = known * np.sqrt(np.where(relied_on > 0, share, 1.0))
     return Accuracy(
-        ColumnAccuracy(j, float(errors[j]), float(mean_errors[j]), int(count[j]), float(relied_on[j]))
+        ColumnAccuracy(j, float(errors[j]), float(known[j]), int(count[j]), float(relied_on[j]))
         for j in range(d)
     )

@@ -73,6 +73,7 @@ class Stage:
             shown = hiding_rng.permutation(d)[:n_shown]
             self.hidden = [self._narrowed(problem, entries, shown, base) for entries in sets]
         self.truth = np.concatenate([one.truth for one in self.hidden])
+        self._starts: list[Start] = [MeanStart()] * repeats
         self.pairs: list[Pair] = []
         self._fills: list[Array] = []
 
@@ -98,16 +99,21 @@ class Stage:
     def choose_start(self, starts: Sequence[Start], pairs: list[Pair]) -> Start:
         """Let these candidates fill the hidden entries from each start, and go on with the best one."""
         say(f"trying {len(starts)} starts on {len(self.truth):,} hidden entries")
-        plans = [replace(self._plan, start=start) for start in starts]
-        fills = []
-        for self._plan in plans:
-            fills.append(self._fills_of(pairs))
-        errors = [sum(root_mean_square(fill[-1] - self.truth) for fill in each) for each in fills]
-        best = int(np.argmin(np.nan_to_num(errors, nan=np.inf)))
-        self._plan = plans[best]
-        self._fills += fills[best]
+        found = []
+        for start in starts:
+            self._starts = [self._at_once(start, i) for i in range(len(self.hidden))]
+            fills = self._fills_of(pairs)
+            error = sum(root_mean_square(fill[-1] - self.truth) for fill in fills)
+            found.append((error if math.isfinite(error) else math.inf, self._starts, fills, start))
+        _, self._starts, fills, start = min(found, key=lambda one: one[0])
+        self._fills += fills
         self.pairs += pairs
-        return starts[best]
+        return start
+
+    def _at_once(self, start: Start, i: int) -> Start:
+        """The same start, for one set of hidden entries, found once for all candidates."""
+        Z = start(self.hidden[i].problem, np.random.default_rng(self._seeds[i]))
+        return lambda problem, rng: Z
 
     def _fills_of(self, pairs: list[Pair]) -> list[Array]:
         """What each of these candidates makes of all hidden entries, (sweeps, h)."""
@@ -158,10 +164,10 @@ class Stage:
         fills: list[Array] = []
         if not plan.time_is_up:
             rng = np.random.default_rng(self._seeds[i])
-            limit = SweepLimit(plan.opening + _TRIAL_SWEEPS)
+            plan = replace(plan, start=self._starts[i])
             try:
-                for state in plan.run(hidden.problem, Recipe.of(*pair), rng, [limit]):
-                    if state.sweep == plan.opening + len(fills) + 1:
+                for state in plan.run(hidden.problem, Recipe.of(*pair), rng, [SweepLimit(_TRIAL_SWEEPS)]):
+                    if state.sweep > len(fills):
                         fills.append(hidden.found(to_numpy(state.Z)))
             except ManifillError:  # a kernel that is not positive semi-definite on these rows
                 fills = []

@@ -35,11 +35,11 @@ _WIDE = 512
 _FEW_COLUMNS = 100
 _TASTERS = 2
 # Where a candidate nobody believed in does best, its neighbours are tried, and so on, this often at most.
-_STEPS = 4
+_STEPS = 2
 # A sweep more is worth its time if it lowers the error on hidden entries by this share.
 _WORTH = 2e-3
 # Hidden entries whose error is no matter of chance.
-_CERTAIN = 5000
+_CERTAIN = 1500
 # Large tables go on from the rehearsal's fill, which is nearly that of the whole, for this many.
 _WARM_SWEEPS = 2
 # How many are made where there is nothing to hide, and so nothing that tells.
@@ -212,7 +212,7 @@ def _most_members(problem: Problem, solver: AnySolver) -> int:
     if isinstance(solver, Landmarks | Local):
         return 1
     pairs = float(n) ** 2 * d
-    return 4 if pairs <= 1e7 else 3 if pairs <= 5e7 else 2 if pairs <= 4e8 else 1
+    return 3 if pairs <= 5e7 else 2 if pairs <= 4e8 else 1
 
 
 def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> Problem | None:

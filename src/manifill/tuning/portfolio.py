@@ -14,7 +14,7 @@ Pair = tuple[Kernel, AnySolver]
 RIDGES = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 
 # Rows among which the median distance is found: enough for a bandwidth known to a few percent.
-_SAMPLE = 300
+_SAMPLE = 150
 
 
 def _setting(base: type[Laplacian] | type[Gaussian], multiple: float, weight: float, ridge: float) -> Setting:
