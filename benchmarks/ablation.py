@@ -32,7 +32,7 @@ WITHOUT: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "start at random draws": ({"start": "normal"}, []),
     "linear start always": ({"start": "linear"}, []),
     "no relaxation": ({}, [(audition, "_OVER", 1.0)]),
-    "ten sweeps, worth it or not": ({"tol": 0.0}, [(choosing, "_WORTH", -np.inf)]),
+    "one sweep over the columns, no more": ({}, [(choosing, "_WORTH", np.inf)]),
     "no reliance": ({}, [(choosing, "reliance", lambda columns, found, truth, d: np.ones(d))]),
 }
 

@@ -201,6 +201,24 @@ def add_column(kind: int, x: Any, y: Any, sign: float, total: Any) -> None:
                 row[j] += sign * x0 * y[j]
 
 
+@_compile
+def drop_small(total: Any, rounding: Any) -> None:
+    """Set to zero, in place, what is no larger than its row's rounding (n, 1)."""
+    for i in range(total.shape[0]):
+        row, least = total[i], rounding[i, 0]
+        for j in range(row.size):
+            row[j] = row[j] if row[j] > least else 0.0
+
+
+@_compile
+def add_scaled(factor: float, total: Any, out: Any) -> None:
+    """Add factor · total to `out`, in one pass."""
+    for i in range(total.shape[0]):
+        row, result = total[i], out[i]
+        for j in range(row.size):
+            result[j] += factor * row[j]
+
+
 @intrinsic
 def _bits(context: Any, x: Any) -> Any:
     """The bits of a float, as an integer."""

@@ -6,7 +6,7 @@ from typing import ClassVar, Self, cast
 from manifill.arrays import Array, namespace
 from manifill.checks import complaint, require_number
 from manifill.kernels.base import Kernel
-from manifill.kernels.pairs import INNER_PRODUCT, Pairs, PairStatistic
+from manifill.kernels.pairs import INNER_PRODUCT, Pairs, PairStatistic, add_scaled
 from manifill.kernels.radial import Gaussian, Laplacian
 
 
@@ -58,7 +58,7 @@ class SemiLinear(Kernel):
 
     def __call__(self, pairs: Pairs) -> Array:
         K = self.base(pairs)
-        K += (self.weight / max(pairs.n_columns, 1)) * pairs[INNER_PRODUCT]
+        add_scaled(self.weight / max(pairs.n_columns, 1), pairs[INNER_PRODUCT], K)
         return K
 
 

@@ -113,6 +113,22 @@ def exponential(total: Array, factor: float) -> Array:
     return exp_in_place(total * factor)
 
 
+def add_scaled(factor: float, total: Array, K: Array) -> None:
+    """K += factor · total, for pairs (n, m)."""
+    if isinstance(total, np.ndarray) and total.ndim == 2 and total.shape[1] >= _MANY_ROWS:
+        import_module("manifill.compiled").add_scaled(factor, total, K)
+    else:
+        K += factor * total
+
+
+def drop_small(total: Array, rounding: Array) -> None:
+    """Set to zero, in place, what of pairs (n, m) is no larger than its row's rounding (n, 1)."""
+    if isinstance(total, np.ndarray) and total.shape[1] >= _MANY_ROWS:
+        import_module("manifill.compiled").drop_small(total, rounding)
+    else:
+        zero_unless(total > rounding, total)
+
+
 def _zero(X: Array) -> Array:
     zero: Array = (X[:, :1] * 0.0).sum(1)
     return zero

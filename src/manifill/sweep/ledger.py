@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from manifill.arrays import Array, namespace, zero_unless
+from manifill.arrays import Array, namespace
 from manifill.kernels import Pairs, PairStatistic
+from manifill.kernels.pairs import drop_small
 from manifill.sweep.order import Block
 from manifill.threads import share_rows
 
@@ -87,8 +88,7 @@ def _drop_small(total: Array, rounding: Array) -> None:
     """Set to zero, in place, what is no larger than its row's rounding."""
 
     def drop(rows: slice) -> None:
-        part = total[rows]
-        zero_unless(part > rounding[rows], part)
+        drop_small(total[rows], rounding[rows])
 
     if isinstance(total, np.ndarray):
         share_rows(drop, *total.shape)

@@ -18,7 +18,7 @@ from manifill.tuning.portfolio import Pair
 from manifill.tuning.stacking import stack
 
 # Hidden entries that tell candidates apart: other entries are hidden until there are so many …
-_ENOUGH = 600
+_ENOUGH = 450
 # … and where columns are many, some of them are enough that hold so many; at most so many columns.
 _PLENTY = 2000
 _SHOWN = 160

@@ -40,8 +40,9 @@ _STEPS = 2
 _WORTH = 2e-3
 # Hidden entries whose error is no matter of chance.
 _CERTAIN = 1500
-# Large tables go on from the rehearsal's fill, which is nearly that of the whole, for this many.
-_WARM_SWEEPS = 2
+# Large tables go on from the rehearsal's fill, which is nearly that of the whole, for this many; for twice as
+# many where sweeps are slow to settle.
+_WARM_SWEEPS = 3
 # How many are made where there is nothing to hide, and so nothing that tells.
 _UNTOLD_SWEEPS = 6
 
@@ -123,7 +124,8 @@ def choose(
     recipe = Recipe(members) if members else Recipe.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
     rehearsed = rehearse(problem, recipe, plan, rehearsal_rng)
     if go_on and large(problem):
-        start, sweeps = rehearsed.start, min(_WARM_SWEEPS, rehearsed.sweeps)
+        slow = plan.relaxation > 1.0
+        start, sweeps = rehearsed.start, min((1 + slow) * _WARM_SWEEPS, rehearsed.sweeps)
     else:
         start, sweeps = plan.start, rehearsed.sweeps
     return replace(rehearsed, trials=trials, relaxation=plan.relaxation, start=start, sweeps=sweeps)
@@ -212,7 +214,7 @@ def _most_members(problem: Problem, solver: AnySolver) -> int:
     if isinstance(solver, Landmarks | Local):
         return 1
     pairs = float(n) ** 2 * d
-    return 3 if pairs <= 5e7 else 2 if pairs <= 4e8 else 1
+    return 4 if pairs <= 2.5e6 else 3 if pairs <= 5e7 else 2 if pairs <= 4e8 else 1
 
 
 def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> Problem | None:

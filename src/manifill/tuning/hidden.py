@@ -12,7 +12,7 @@ from manifill.sweep.problem import Groups
 # Hidden entries of a column that make its error known to about a tenth.
 _ENOUGH = 60
 # Entries of a table beyond which one set of hidden ones must do.
-_MANY_ENTRIES = 50_000
+_MANY_ENTRIES = 25_000
 
 
 @dataclass(frozen=True, eq=False)
