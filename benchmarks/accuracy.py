@@ -74,7 +74,9 @@ def run_calibration(smoke: bool = False) -> Result:
     else:
         entries = [*contest(TABLES, (MAIN,), 3, NOTES), *contest(TABLES, WORLDS, 3, NOTES)]
     table = Table(
-        "holes", "columns", "correlation", "mean of said / true", title="accuracy_ against the truth"
+        *("holes", "columns", "correlation", "of logarithms", "mean of said / true"),
+        *("over the seeds: columns", "correlation", "of logarithms", "mean of said / true"),
+        title="accuracy_ against the truth, in standard deviations of columns",
     )
     ours = [e for e in entries if e.method == OURS]
     lots = {
@@ -83,12 +85,12 @@ def run_calibration(smoke: bool = False) -> Result:
     }
     lots["all"] = ours
     for name, lot in lots.items():
-        said, true = _columns(lot)
-        if len(said) < 2:
-            continue
-        table.add_row(
-            name, f"{len(said):,}", f"{np.corrcoef(said, true)[0, 1]:.3f}", f"{np.mean(said / true):.3f}"
-        )
+        cells = []
+        for said, true in (_columns(lot), _columns_over_seeds(lot)):
+            if len(said) > 1:
+                straight, logs = (np.corrcoef(f(said), f(true))[0, 1] for f in (np.asarray, np.log))
+                cells += [f"{len(said):,}", f"{straight:.3f}", f"{logs:.3f}", f"{np.mean(said / true):.3f}"]
+        table.add_row(name, *cells)
     return table, {"calibration": _scatter(*_columns(ours))}
 
 
@@ -96,8 +98,19 @@ def _columns(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray]:
     """Said and true error of all columns with enough holes to know the latter."""
     said = np.array([value for e in entries for value in e.said])
     true = np.array([value for e in entries for value in e.true])
-    known = np.isfinite(said) & np.isfinite(true) & (true > 0)
+    known = np.isfinite(said) & np.isfinite(true) & (true > 0) & (said > 0)
     return said[known], true[known]
+
+
+def _columns_over_seeds(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray]:
+    """The same, root mean squares over the seeds: what is left is less a matter of chance."""
+    squares: dict[tuple, list[tuple[float, float]]] = {}
+    for e in entries:
+        for j, (said, true) in enumerate(zip(e.said, e.true, strict=True)):
+            if np.isfinite([said, true]).all() and said > 0 and true > 0:
+                squares.setdefault((e.table, e.world, j), []).append((said**2, true**2))
+    both = np.sqrt([np.mean(pairs, axis=0) for pairs in squares.values()]).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
 
 
 def _means(entries: list[Entry], names: list[str], players: list[str], field: str) -> np.ndarray:

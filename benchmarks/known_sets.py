@@ -57,6 +57,9 @@ def run(smoke: bool = False) -> Table:
         for rate, goal in zip(rates, goals, strict=True):
             cells = []
             for name, make in players.items():
+                if name == "IterativeSVD" and X.shape[1] > 1000:
+                    cells.append("–")  # a rank chosen on hidden entries takes a quarter of an hour
+                    continue
                 seeds = 2 if name in OURS and not smoke else 1
                 outcomes = [_fill(make(), X, holes(X.shape, rate, seed)) for seed in range(seeds)]
                 error, seconds = np.mean(outcomes, axis=0)

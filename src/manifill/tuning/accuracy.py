@@ -29,7 +29,7 @@ class ColumnAccuracy:
     ----------
     column : its name or number.
     error : root mean square error to expect, in the column's units; NaN where no entry could be hidden.
-    mean_error : the same for the column mean, which is the spread of the column.
+    mean_error : the same for the column mean.
     hidden : how many entries were hidden.
     reliance : share of the extension that the fill takes; 0 is a fill by the column mean.
     """
@@ -90,23 +90,41 @@ def reliance(columns: Indices, found: Array, truth: Array, d: int) -> Array:
     return np.where((expected < 1 - _WORTH) & stands_out, share, 0.0)
 
 
-def accuracy(columns: Indices, found: Array, truth: Array, unit: Array, relied_on: Array) -> Accuracy:
-    """From the hidden entries (h,), in standard units; `unit` (d,) is the size of one in the user's.
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Hidden entries (h,) of a table: their columns, what was found, and the truth, in standard units."""
 
-    On its hidden entries a column's fill has a share of the squared error that its mean has there. That
-    share is carried over to the spread of all that is observed of it: whether one of its rare large values
-    is among the hidden ones is a matter of chance, and hits both errors alike. Columns with few hidden
-    entries are drawn a little to the share of the whole table.
+    columns: Indices
+    found: Array
+    truth: Array
+
+    def sums(self, relied_on: Array) -> tuple[Array, Array, Array]:
+        """For every column the squared errors of fills and of the mean, summed, and how many they are."""
+        d = len(relied_on)
+        wrong = relied_on[self.columns] * self.found - self.truth
+        squares = (wrong**2, self.truth**2, np.ones(len(wrong)))
+        left, before, count = (np.bincount(self.columns, one, d).astype(float) for one in squares)
+        return left, before, count
+
+
+def accuracy(rehearsed: Evidence, auditioned: Evidence | None, unit: Array, relied_on: Array) -> Accuracy:
+    """From hidden entries, in standard units; `unit` (d,) is the size of one in the user's.
+
+    What was found in the audition was not the last word, and its errors count as if they were smaller by as
+    much as those of the rehearsal are. Whether a column's rare large values are among the hidden ones is
+    chance, and hits its fill and its mean alike: so half of what the hidden ones have more or less than the
+    spread of the column is taken back.
     """
-    d = len(unit)
-    count = np.bincount(columns, minlength=d)
-    left = np.bincount(columns, (relied_on[columns] * found - truth) ** 2, d)
-    before = np.bincount(columns, truth**2, d)
-    overall = left.sum() / max(before.sum(), _TINY)
-    share = (left + _PRIOR_ERROR * overall) / (before + _PRIOR_ERROR)
-    known = np.where(count > 0, unit, np.nan)
-    errors = known * np.sqrt(np.where(relied_on > 0, share, 1.0))
+    left, before, count = rehearsed.sums(relied_on)
+    if auditioned is not None:
+        more, base, number = auditioned.sums(relied_on)
+        if more.sum() > 0 and before.sum() > 0:
+            left = left + more * (left.sum() / before.sum()) / (more.sum() / base.sum())
+            before, count = before + base, count + number
+    with np.errstate(invalid="ignore"):
+        mean_errors = unit * (before / count) ** 0.25
+    errors = mean_errors * np.where(relied_on > 0, np.sqrt(left / np.maximum(before, _TINY)), 1.0)
     return Accuracy(
-        ColumnAccuracy(j, float(errors[j]), float(known[j]), int(count[j]), float(relied_on[j]))
-        for j in range(d)
+        ColumnAccuracy(j, float(errors[j]), float(mean_errors[j]), int(count[j]), float(relied_on[j]))
+        for j in range(len(unit))
     )

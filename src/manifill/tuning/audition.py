@@ -12,6 +12,7 @@ from manifill.kernels import Kernel
 from manifill.progress import say
 from manifill.solvers import AnySolver
 from manifill.sweep import MeanStart, Problem, Recipe, Schedule, Start, SweepLimit
+from manifill.tuning.accuracy import Evidence
 from manifill.tuning.hidden import Hidden, hidden_sets, hide, root_mean_square
 from manifill.tuning.plan import Plan, side_by_side
 from manifill.tuning.portfolio import Pair
@@ -67,7 +68,8 @@ class Stage:
         sets = hidden_sets(problem.given, problem.groups, _SHARE, repeats, hiding_rng)
         per_column = max(sum(entries.sum() for entries in sets) / d, 1.0)
         n_shown = _SHOWN if wide else math.ceil(_PLENTY / per_column)
-        if 2 * n_shown > d:
+        self._narrow = 2 * n_shown <= d
+        if not self._narrow:
             self.hidden = [hide(problem, entries) for entries in sets]
         else:
             shown = hiding_rng.permutation(d)[:n_shown]
@@ -139,6 +141,14 @@ class Stage:
         """Weights of the candidates so far, at most `most` of them positive; the first are believed in."""
         expected = (np.arange(len(self.pairs)) < believed) / most
         return stack(np.array(self._fills)[:, -1], self.truth, most, expected)
+
+    def evidence(self, weights: Array) -> Evidence | None:
+        """What these candidates together made of the hidden entries; None where some columns have none."""
+        taken = np.flatnonzero(weights)
+        if self._narrow or not taken.size:
+            return None
+        found = np.tensordot(weights[taken], np.array([self._fills[i][-1] for i in taken]), axes=1)
+        return Evidence(np.concatenate([one.columns for one in self.hidden]), found, self.truth)
 
     def relaxation(self, weights: Array) -> float:
         """How many times the change of a sweep is best taken, judged by the last one of these candidates."""

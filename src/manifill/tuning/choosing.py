@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from manifill.arrays import Array, Table, to_numpy
+from manifill.arrays import Array, Indices, Table, to_numpy
 from manifill.kernels import Kernel, Laplacian, SemiLinear
 from manifill.progress import say
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge
@@ -21,7 +21,7 @@ from manifill.sweep import (
     StoppingRule,
     SweepLimit,
 )
-from manifill.tuning.accuracy import Accuracy, accuracy, reliance
+from manifill.tuning.accuracy import Accuracy, Evidence, accuracy, reliance
 from manifill.tuning.audition import Stage, Trial
 from manifill.tuning.hidden import Hidden, hidden_sets, hide, how_much, large, root_mean_square
 from manifill.tuning.plan import Plan, side_by_side
@@ -92,10 +92,11 @@ def choose(
     """
     sample_rng, stage_rng, rehearsal_rng = rng.spawn(3)
     go_on = plan.start is None
-    sample = _sample(problem, _ROWS, sample_rng)
+    sample, sampled = _sample(problem, _ROWS, sample_rng)
     wide = problem.shape[1] > _WIDE
     trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
     pairs = candidates(kernel, trying, tune_ridge, wide)
+    auditioned: Evidence | None = None
     members: tuple[Member, ...] = ()
     trials: tuple[Trial, ...] = ()
     if len(pairs) > 1 and sample is not None:
@@ -116,13 +117,16 @@ def choose(
         weights = stage.weights(most, believed)
         plan = replace(plan, relaxation=stage.relaxation(weights))
         trials = stage.trials(weights)
+        auditioned = stage.evidence(weights)
+        if auditioned is not None:
+            auditioned = replace(auditioned, columns=sampled[auditioned.columns])
         members = tuple(
             Member(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
             for trial in trials
             if trial.weight > 0
         )
     recipe = Recipe(members) if members else Recipe.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
-    rehearsed = rehearse(problem, recipe, plan, rehearsal_rng)
+    rehearsed = rehearse(problem, recipe, plan, rehearsal_rng, auditioned)
     if go_on and large(problem):
         slow = plan.relaxation > 1.0
         start, sweeps = rehearsed.start, min((1 + slow) * _WARM_SWEEPS, rehearsed.sweeps)
@@ -131,8 +135,17 @@ def choose(
     return replace(rehearsed, trials=trials, relaxation=plan.relaxation, start=start, sweeps=sweeps)
 
 
-def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Generator) -> Choice:
-    """How well a recipe does on the whole table, and in how many sweeps; its reliance is found on the way."""
+def rehearse(
+    problem: Problem,
+    recipe: Recipe,
+    plan: Plan,
+    rng: np.random.Generator,
+    auditioned: Evidence | None = None,
+) -> Choice:
+    """How well a recipe does on the whole table, and in how many sweeps; its reliance is found on the way.
+
+    `auditioned` is what is known of it already.
+    """
     if isinstance(plan.start, GivenStart):  # it may hold the very values that are hidden
         plan = replace(plan, start=MeanStart())
     portion, repeats = how_much(problem)
@@ -140,10 +153,8 @@ def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Genera
     sets = hidden_sets(problem.given, problem.groups, portion, repeats, hiding_rng)
     hidden = [hide(problem, entries) for entries in sets]
     if not any(len(one.truth) for one in hidden):
-        nothing = np.zeros(0)
-        unknown = accuracy(
-            nothing.astype(int), nothing, nothing, problem.scaling.spread, np.ones(problem.shape[1])
-        )
+        nothing = Evidence(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
+        unknown = accuracy(nothing, None, problem.scaling.spread, np.ones(problem.shape[1]))
         return Choice(recipe, min(_UNTOLD_SWEEPS, plan.max_sweeps), unknown, share=portion, repeats=repeats)
     say(f"rehearsing on {sum(len(one.truth) for one in hidden):,} hidden entries")
     seeds = run_rng.integers(2**32, size=repeats)
@@ -167,7 +178,9 @@ def rehearse(problem: Problem, recipe: Recipe, plan: Plan, rng: np.random.Genera
     return Choice(
         recipe=replace(recipe, reliance=relied_on),
         sweeps=best + 1,
-        accuracy=accuracy(columns, found, truth, scaling.spread * scaling.magnitude, relied_on),
+        accuracy=accuracy(
+            Evidence(columns, found, truth), auditioned, scaling.spread * scaling.magnitude, relied_on
+        ),
         errors=tuple(errors),
         share=portion,
         repeats=repeats,
@@ -217,8 +230,11 @@ def _most_members(problem: Problem, solver: AnySolver) -> int:
     return 4 if pairs <= 2.5e6 else 3 if pairs <= 5e7 else 2 if pairs <= 4e8 else 1
 
 
-def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> Problem | None:
-    """Some of the rows, and the columns with enough of them observed; None where there are not two."""
+def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> tuple[Problem | None, Indices]:
+    """Some of the rows, and the columns with enough of them observed; None where there are not two.
+
+    Also which columns of the problem these are.
+    """
     given = problem.given[problem.rows]
     if len(given) > rows:
         given = given[np.sort(rng.permutation(len(given))[:rows])]
@@ -226,13 +242,14 @@ def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> Problem | 
     groups = [group for group in problem.groups if enough[list(group)].all()]
     columns = sorted(column for group in groups for column in group)
     if len(columns) < 2:
-        return None
+        return None, np.array(columns, dtype=np.intp)
     place = {column: position for position, column in enumerate(columns)}
-    return Problem.of(
+    sample = Problem.of(
         given[:, columns],
         groups=[[place[column] for column in group] for group in groups],
         bounds=problem.bounds[:, columns],
     )
+    return sample, np.array(columns, dtype=np.intp)
 
 
 def _longest(runs: list[_Run]) -> int:
