@@ -107,13 +107,17 @@ class Evidence:
         return left, before, count
 
 
-def accuracy(rehearsed: Evidence, auditioned: Evidence | None, unit: Array, relied_on: Array) -> Accuracy:
+def accuracy(
+    rehearsed: Evidence, auditioned: Evidence | None, unit: Array, relied_on: Array, share: float = 0.0
+) -> Accuracy:
     """From hidden entries, in standard units; `unit` (d,) is the size of one in the user's.
 
     What was found in the audition was not the last word, and its errors count as if they were smaller by as
     much as those of the rehearsal are. Whether a column's rare large values are among the hidden ones is
     chance, and hits its fill and its mean alike: so half of what the hidden ones have more or less than the
-    spread of the column is taken back.
+    spread of the column is taken back. And with a `share` of the observed entries hidden fills are a little
+    worse than with all of them: errors shrink about as the root of the number of entries grows (from 10 to
+    70 % missing, with its power -.3 to -.6: docs/choosing.md).
     """
     left, before, count = rehearsed.sums(relied_on)
     if auditioned is not None:
@@ -123,7 +127,8 @@ def accuracy(rehearsed: Evidence, auditioned: Evidence | None, unit: Array, reli
             before, count = before + base, count + number
     with np.errstate(invalid="ignore"):
         mean_errors = unit * (before / count) ** 0.25
-    errors = mean_errors * np.where(relied_on > 0, np.sqrt(left / np.maximum(before, _TINY)), 1.0)
+    of_mean = np.sqrt((1 - share) * left / np.maximum(before, _TINY))
+    errors = mean_errors * np.where(relied_on > 0, of_mean, 1.0)
     return Accuracy(
         ColumnAccuracy(j, float(errors[j]), float(mean_errors[j]), int(count[j]), float(relied_on[j]))
         for j in range(len(unit))

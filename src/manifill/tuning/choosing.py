@@ -179,7 +179,11 @@ def rehearse(
         recipe=replace(recipe, reliance=relied_on),
         sweeps=best + 1,
         accuracy=accuracy(
-            Evidence(columns, found, truth), auditioned, scaling.spread * scaling.magnitude, relied_on
+            Evidence(columns, found, truth),
+            auditioned,
+            scaling.spread * scaling.magnitude,
+            relied_on,
+            portion,
         ),
         errors=tuple(errors),
         share=portion,
