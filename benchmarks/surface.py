@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from rich.table import Table
 
@@ -20,6 +21,7 @@ SETS = (
     ("umist28x23", "faces, 500 × 644", Gaussian),
 )
 MULTIPLES = 2.0 ** np.arange(-3, 5)
+LEVELS = (0, 1, 2, 5, 10, 20, 50, 100)
 RIDGES = 10.0 ** np.arange(-4, 0.6, 0.5)
 
 
@@ -76,7 +78,8 @@ def _picture(surfaces: dict[str, np.ndarray], multiples: np.ndarray, ridges: np.
                 ridges,
                 multiples,
                 np.clip(excess, 0, 100),
-                levels=[0, 1, 2, 5, 10, 20, 50, 100],
+                levels=LEVELS,
+                norm=BoundaryNorm(LEVELS, 256),  # an even step of colour for every level
                 cmap="cividis_r",
             )
             i, j = np.unravel_index(np.nanargmin(errors), errors.shape)
