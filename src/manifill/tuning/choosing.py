@@ -90,49 +90,73 @@ def choose(
     kernel : the user's own; None to choose.
     solver : of the kind to use; its ridge is chosen where `tune_ridge` says so.
     """
-    sample_rng, stage_rng, rehearsal_rng = rng.spawn(3)
+    *audition_rngs, rehearsal_rng = rng.spawn(3)
     go_on = plan.start is None
-    sample, sampled = _sample(problem, _ROWS, sample_rng)
-    wide = problem.shape[1] > _WIDE
-    trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
-    pairs = candidates(kernel, trying, tune_ridge, wide)
-    auditioned: Evidence | None = None
-    members: tuple[Member, ...] = ()
-    trials: tuple[Trial, ...] = ()
-    if len(pairs) > 1 and sample is not None:
-        believed = len(CORE) if kernel is None and not wide else len(pairs)
-        stage = Stage(sample, plan, Recipe.of(*pairs[0]), wide, stage_rng)
-        most = _most_members(problem, solver) if kernel is None else 1
-        if plan.start is None and plan.max_sweeps > 1 and problem.shape[1] <= _FEW_COLUMNS:
-            plan = replace(plan, start=stage.choose_start([MeanStart(), LinearStart()], pairs[:_TASTERS]))
-        stage.audition([pair for pair in pairs if pair not in stage.pairs])
-        for _ in range(0 if wide else _STEPS):
-            best = stage.best
-            if best in stage.pairs[:believed]:
-                break
-            nearby = neighbours(best, kernel is None, tune_ridge)
-            stage.audition([pair for pair in nearby if pair not in stage.pairs])
-            if stage.error_of(stage.best) > (1 - _WORTH) * stage.error_of(best):
-                break
-        weights = stage.weights(most, believed)
-        plan = replace(plan, relaxation=stage.relaxation(weights))
-        trials = stage.trials(weights)
-        auditioned = stage.evidence(weights)
-        if auditioned is not None:
-            auditioned = replace(auditioned, columns=sampled[auditioned.columns])
-        members = tuple(
-            Member(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
-            for trial in trials
-            if trial.weight > 0
-        )
-    recipe = Recipe(members) if members else Recipe.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
-    rehearsed = rehearse(problem, recipe, plan, rehearsal_rng, auditioned)
+    audition = _audition(problem, plan, audition_rngs, kernel, solver, tune_ridge)
+    plan, recipe = audition.plan, audition.recipe
+    rehearsed = rehearse(problem, recipe, plan, rehearsal_rng, audition.evidence)
     if go_on and large(problem):
         slow = plan.relaxation > 1.0
         start, sweeps = rehearsed.start, min((1 + slow) * _WARM_SWEEPS, rehearsed.sweeps)
     else:
         start, sweeps = plan.start, rehearsed.sweeps
-    return replace(rehearsed, trials=trials, relaxation=plan.relaxation, start=start, sweeps=sweeps)
+    return replace(rehearsed, trials=audition.trials, relaxation=plan.relaxation, start=start, sweeps=sweeps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Audition:
+    """What came of the audition: how to run, with what, all trials, and what was found on the way."""
+
+    plan: Plan
+    recipe: Recipe
+    trials: tuple[Trial, ...] = ()
+    evidence: Evidence | None = None
+
+
+def _audition(
+    problem: Problem,
+    plan: Plan,
+    rngs: list[np.random.Generator],
+    kernel: Kernel | None,
+    solver: AnySolver,
+    tune_ridge: bool,
+) -> _Audition:
+    """Start, kernels, ridges, weights and relaxation, chosen on a sample."""
+    sample_rng, stage_rng = rngs
+    sample, sampled = _sample(problem, _ROWS, sample_rng)
+    wide = problem.shape[1] > _WIDE
+    trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
+    pairs = candidates(kernel, trying, tune_ridge, wide)
+    unchosen = Recipe.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
+    if len(pairs) < 2 or sample is None:
+        return _Audition(plan, unchosen)
+    believed = len(CORE) if kernel is None and not wide else len(pairs)
+    stage = Stage(sample, plan, Recipe.of(*pairs[0]), wide, stage_rng)
+    if plan.start is None and plan.max_sweeps > 1 and problem.shape[1] <= _FEW_COLUMNS:
+        plan = replace(plan, start=stage.choose_start([MeanStart(), LinearStart()], pairs[:_TASTERS]))
+    stage.audition([pair for pair in pairs if pair not in stage.pairs])
+    for _ in range(0 if wide else _STEPS):
+        best = stage.best
+        if best in stage.pairs[:believed]:
+            break
+        nearby = neighbours(best, kernel is None, tune_ridge)
+        stage.audition([pair for pair in nearby if pair not in stage.pairs])
+        if stage.error_of(stage.best) > (1 - _WORTH) * stage.error_of(best):
+            break
+    weights = stage.weights(_most_members(problem, solver) if kernel is None else 1, believed)
+    trials = stage.trials(weights)
+    members = tuple(
+        Member(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
+        for trial in trials
+        if trial.weight > 0
+    )
+    evidence = stage.evidence(weights)
+    return _Audition(
+        plan=replace(plan, relaxation=stage.relaxation(weights)),
+        recipe=Recipe(members) if members else unchosen,
+        trials=trials,
+        evidence=evidence and replace(evidence, columns=sampled[evidence.columns]),
+    )
 
 
 def rehearse(
