@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from manifill import IGHImputer
-from manifill.amputation import mcar
+from manifill.amputation import mar, mcar
 from manifill.kernels import Gaussian, Laplacian
 from manifill.metrics import nrmse
 from manifill.progress import listening
 from manifill.solvers import Landmarks, Local, Ridge, Spectral
 from manifill.sweep import LinearStart, MeanStart, Member, Problem, Recipe, SweepLimit, sweeps
-from manifill.tuning import Accuracy, audition, choosing, hidden_sets, hide, stack
+from manifill.tuning import Accuracy, audition, choosing, hidden, hidden_sets, hide, stack
 from manifill.tuning.accuracy import reliance
 from manifill.tuning.audition import Stage
+from manifill.tuning.hidden import like_the_missing
 from manifill.tuning.plan import Plan
 from manifill.tuning.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
 
@@ -52,6 +53,19 @@ class TestHidden:
         np.testing.assert_array_equal(one.problem.Z, two.problem.Z)
         assert one.truth[0] != two.truth[0]
 
+    def test_observed_entries_stand_for_missing_ones(self, rng):
+        driver = np.sort(rng.normal(size=2000))
+        X = driver[:, None] + rng.normal(size=(2000, 12))
+        M = mar(X, 0.5, 0, driver=0)
+        M[:, 0] = rng.random(2000) < 0.5
+        weight = np.where(M, 0.0, like_the_missing(M))
+        seen, lost, weighted = (np.average(X[:, 5], weights=w[:, 5]) for w in (~M, M, weight))
+        assert abs(weighted - lost) < 0.6 * abs(seen - lost)
+
+    @pytest.mark.parametrize("rate", [0.0, 0.1, 0.6])
+    def test_where_rows_do_not_matter_entries_weigh_the_same(self, rate):
+        np.testing.assert_allclose(like_the_missing(mcar((300, 20), rate, 1)), 1.0, atol=0.1)
+
     def test_a_start_that_knows_the_hidden_values_does_not_tell_them(self, rng):
         X = rng.normal(size=(80, 3))
         table, _ = damaged(X, 0.2)
@@ -60,6 +74,21 @@ class TestHidden:
             for start in (X, "mean")
         )
         assert knowing.accuracy_ == ignorant.accuracy_
+
+    def test_accuracy_heeds_where_values_are_missing(self, rng, monkeypatch):
+        u = rng.normal(size=(600, 1))
+        X = np.hstack([u, np.sin(u * rng.normal(size=7)) + np.exp(u / 2) * 0.3 * rng.normal(size=(600, 7))])
+        M = mar(X, 0.3, 0, driver=0)
+
+        def said_over_true():
+            imputer = IGHImputer(Laplacian(), solver=Ridge(), random_state=0)
+            filled = imputer.fit_transform(np.where(M, np.nan, X))
+            true = np.sqrt(np.mean((filled - X)[:, 1:] ** 2, axis=0, where=M[:, 1:]))
+            return np.mean([one.error for one in imputer.accuracy_][1:] / true)
+
+        heedful = said_over_true()
+        monkeypatch.setattr(hidden, "like_the_missing", lambda M: np.ones(M.shape))
+        assert said_over_true() + 0.05 < heedful < 1
 
 
 class TestStack:

@@ -1,12 +1,14 @@
 """How good the fills are, measured on entries that were hidden."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from manifill.arrays import Array, Indices
+from manifill.tuning.hidden import Hidden
 
 # Hidden entries that a column's own are weighed against, so that few of them do not decide alone.
 _PRIOR_RELIANCE = 30.0
@@ -92,19 +94,31 @@ def reliance(columns: Indices, found: Array, truth: Array, d: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Hidden entries (h,) of a table: their columns, what was found, and the truth, in standard units."""
+    """Hidden entries (h,) of a table, in standard units.
+
+    Their columns, what was found, the truth, and what each counts.
+    """
 
     columns: Indices
     found: Array
     truth: Array
+    weight: Array
 
-    def sums(self, relied_on: Array) -> tuple[Array, Array, Array]:
-        """For every column the squared errors of fills and of the mean, summed, and how many they are."""
+    @classmethod
+    def of(cls, hidden: Sequence[Hidden], found: Array) -> "Evidence":
+        """All that were hidden, one set after the other."""
+        columns, truth, weight = (
+            np.concatenate([getattr(one, name) for one in hidden]) for name in ("columns", "truth", "weight")
+        )
+        return cls(columns, found, truth, weight)
+
+    def sums(self, relied_on: Array) -> tuple[Array, Array, Array, Array]:
+        """For every column: squared errors of fills and of the mean, weights, all summed, and the number."""
         d = len(relied_on)
         wrong = relied_on[self.columns] * self.found - self.truth
-        squares = (wrong**2, self.truth**2, np.ones(len(wrong)))
-        left, before, count = (np.bincount(self.columns, one, d).astype(float) for one in squares)
-        return left, before, count
+        terms = (self.weight * wrong**2, self.weight * self.truth**2, self.weight, np.ones(len(wrong)))
+        left, before, weight, number = (np.bincount(self.columns, one, d).astype(float) for one in terms)
+        return left, before, weight, number
 
 
 def accuracy(
@@ -119,17 +133,17 @@ def accuracy(
     worse than with all of them: errors shrink about as the root of the number of entries grows (from 10 to
     70 % missing, with its power -.3 to -.6: docs/choosing.md).
     """
-    left, before, count = rehearsed.sums(relied_on)
+    left, before, weight, number = rehearsed.sums(relied_on)
     if auditioned is not None:
-        more, base, number = auditioned.sums(relied_on)
+        more, base, *size = auditioned.sums(relied_on)
         if more.sum() > 0 and before.sum() > 0:
             left = left + more * (left.sum() / before.sum()) / (more.sum() / base.sum())
-            before, count = before + base, count + number
+            before, weight, number = before + base, weight + size[0], number + size[1]
     with np.errstate(invalid="ignore"):
-        mean_errors = unit * (before / count) ** 0.25
+        mean_errors = unit * (before / weight) ** 0.25
     of_mean = np.sqrt((1 - share) * left / np.maximum(before, _TINY))
     errors = mean_errors * np.where(relied_on > 0, of_mean, 1.0)
     return Accuracy(
-        ColumnAccuracy(j, float(errors[j]), float(mean_errors[j]), int(count[j]), float(relied_on[j]))
+        ColumnAccuracy(j, float(errors[j]), float(mean_errors[j]), int(number[j]), float(relied_on[j]))
         for j in range(len(unit))
     )

@@ -177,7 +177,7 @@ def rehearse(
     sets = hidden_sets(problem.given, problem.groups, portion, repeats, hiding_rng)
     hidden = [hide(problem, entries) for entries in sets]
     if not any(len(one.truth) for one in hidden):
-        nothing = Evidence(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
+        nothing = Evidence.of(hidden, np.zeros(0))
         unknown = accuracy(nothing, None, problem.scaling.spread, np.ones(problem.shape[1]))
         return Choice(recipe, min(_UNTOLD_SWEEPS, plan.max_sweeps), unknown, share=portion, repeats=repeats)
     say(f"rehearsing on {sum(len(one.truth) for one in hidden):,} hidden entries")
@@ -188,7 +188,6 @@ def rehearse(
         plan,
         problem.shape[0],
     )
-    columns = np.concatenate([one.columns for one in hidden])
     truth = np.concatenate([one.truth for one in hidden])
     after = [
         np.concatenate([run.found[min(s, len(run.found) - 1)] for run in runs]) for s in range(_longest(runs))
@@ -197,13 +196,14 @@ def rehearse(
     enough = (1 + _WORTH) * min(errors[plan.opening :], default=math.nan)
     best = next((s for s, error in enumerate(errors) if s >= plan.opening and error <= enough), plan.opening)
     found = after[min(best + 1, len(after) - 1)]
-    relied_on = reliance(columns, found, truth, problem.shape[1])
+    rehearsed = Evidence.of(hidden, found)
+    relied_on = reliance(rehearsed.columns, found, truth, problem.shape[1])
     scaling = problem.scaling
     return Choice(
         recipe=replace(recipe, reliance=relied_on),
         sweeps=best + 1,
         accuracy=accuracy(
-            Evidence(columns, found, truth),
+            rehearsed,
             auditioned,
             scaling.spread * scaling.magnitude,
             relied_on,

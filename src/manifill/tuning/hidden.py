@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
 from manifill.arrays import Array, Indices, Mask, Table
 from manifill.sweep import Problem
@@ -11,6 +12,8 @@ from manifill.sweep.problem import Groups
 
 # Hidden entries of a column that make its error known to about a tenth.
 _ENOUGH = 60
+# The logarithm of the most, or least, that a hidden entry counts.
+_HEAVY = 3.0
 # Entries of a table beyond which one set of hidden ones must do.
 _MANY_ENTRIES = 25_000
 
@@ -24,12 +27,14 @@ class Hidden:
     problem : as if they were missing; means and spreads are of what is left.
     rows, columns : (h,), where they are in `problem.Z`.
     truth : (h,), their values in the standard units of `problem`.
+    weight : (h,), what each counts, for them to be together like the missing ones.
     """
 
     problem: Problem
     rows: Indices
     columns: Indices
     truth: Array
+    weight: Array
 
     def found(self, Z: Array) -> Array:
         """(h,), what a fill made of them."""
@@ -44,7 +49,34 @@ def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
     left = Problem.of(given, groups=problem.groups, bounds=problem.bounds)
     rows, columns = np.nonzero(entries[left.rows] & (left.scaling.spread > 0))
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
-    return Hidden(left, rows, columns, values[rows, columns])
+    weight = like_the_missing(np.isnan(problem.given[left.rows]))
+    return Hidden(left, rows, columns, values[rows, columns], weight[rows, columns])
+
+
+def like_the_missing(M: Mask) -> Array:
+    """(n, d), what each observed entry counts, for all of them to be like those missing (True in `M`).
+
+    Rows that have lost many values are where values are missing, and often unlike the others. The odds that
+    an entry is missing, given how many others of its row are, are its weight; where rows do not matter all
+    weigh about the same. Against the truth: docs/accuracy.md.
+    """
+    n, d = M.shape
+    others = M.sum(axis=1)[:, None] - M
+    missing = np.bincount(others[M], minlength=d)
+    observed = np.bincount(others[~M], minlength=d)
+    count = missing + observed
+    mean = np.average(np.arange(d), weights=count)
+    spread = math.sqrt(np.average((np.arange(d) - mean) ** 2, weights=count))
+    if spread == 0 or not missing.sum() or not observed.sum():
+        return np.ones((n, d))
+    x = (np.arange(d) - mean) / spread
+    outcome = np.repeat([1, 0], d)
+    model = LogisticRegression(C=1e3).fit(np.tile(x, 2)[:, None], outcome, np.append(missing, observed))
+    slope = float(model.coef_[0, 0])
+    variance = 1 / missing.sum() + 1 / observed.sum()
+    slope *= max(0.0, 1 - 4 * variance / max(slope**2, np.finfo(float).tiny))
+    weight: Array = np.exp(np.clip(slope * x, -_HEAVY, _HEAVY))[others]
+    return weight
 
 
 def hidden_sets(
