@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from manifill.arrays import Array, Indices, Mask, Table
 from manifill.sweep import Problem
@@ -60,22 +59,20 @@ def like_the_missing(M: Mask) -> Array:
     an entry is missing, given how many others of its row are, are its weight; where rows do not matter all
     weigh about the same. Against the truth: docs/accuracy.md.
     """
-    n, d = M.shape
-    others = M.sum(axis=1)[:, None] - M
-    missing = np.bincount(others[M], minlength=d)
-    observed = np.bincount(others[~M], minlength=d)
-    count = missing + observed
-    mean = np.average(np.arange(d), weights=count)
-    spread = math.sqrt(np.average((np.arange(d) - mean) ** 2, weights=count))
-    if spread == 0 or not missing.sum() or not observed.sum():
-        return np.ones((n, d))
-    x = (np.arange(d) - mean) / spread
-    outcome = np.repeat([1, 0], d)
-    model = LogisticRegression(C=1e3).fit(np.tile(x, 2)[:, None], outcome, np.append(missing, observed))
-    slope = float(model.coef_[0, 0])
-    variance = 1 / missing.sum() + 1 / observed.sum()
-    slope *= max(0.0, 1 - 4 * variance / max(slope**2, np.finfo(float).tiny))
-    weight: Array = np.exp(np.clip(slope * x, -_HEAVY, _HEAVY))[others]
+    others = (M.sum(axis=1)[:, None] - M).astype(np.float64)
+    missing, observed = others[M], others[~M]
+    if not missing.size or not observed.size:
+        return np.ones(M.shape)
+    within = float(missing.var() * missing.size + observed.var() * observed.size) / M.size
+    if within == 0:
+        return np.ones(M.shape)
+    # Log-odds of two normal distributions with the same variance: a straight line.
+    slope = (missing.mean() - observed.mean()) / within
+    variance = (1 / missing.size + 1 / observed.size) / within
+    if slope**2 <= 4 * variance:
+        return np.ones(M.shape)
+    slope *= 1 - 4 * variance / slope**2
+    weight: Array = np.exp(np.clip(slope * (others - others.mean()), -_HEAVY, _HEAVY))
     return weight
 
 
