@@ -75,6 +75,7 @@ def run_calibration(smoke: bool = False) -> Result:
         entries = [*contest(TABLES, (MAIN,), 3, NOTES), *contest(TABLES, WORLDS, 3, NOTES)]
     table = Table(
         *("holes", "columns", "correlation", "of logarithms", "mean of said / true"),
+        "the truth of other holes: correlation",
         *("over the seeds: columns", "correlation", "of logarithms", "mean of said / true"),
         title="accuracy_ against the truth, in standard deviations of columns",
     )
@@ -87,6 +88,8 @@ def run_calibration(smoke: bool = False) -> Result:
     for name, lot in lots.items():
         cells = []
         for said, true in (_columns(lot), _columns_over_seeds(lot)):
+            if cells:
+                cells.append(_foretold_by_truth(lot))
             if len(said) > 1:
                 straight, logs = (np.corrcoef(f(said), f(true))[0, 1] for f in (np.asarray, np.log))
                 cells += [f"{len(said):,}", f"{straight:.3f}", f"{logs:.3f}", f"{np.mean(said / true):.3f}"]
@@ -100,6 +103,20 @@ def _columns(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray]:
     true = np.array([value for e in entries for value in e.true])
     known = np.isfinite(said) & np.isfinite(true) & (true > 0) & (said > 0)
     return said[known], true[known]
+
+
+def _foretold_by_truth(entries: list[Entry]) -> str:
+    """How well the true error of a column with other holes would have foretold its true error."""
+    truth = {(e.table, e.world, e.seed): np.array(e.true) for e in entries}
+    pairs = [
+        np.column_stack([one, truth[name, world, other]])
+        for (name, world, seed), one in truth.items()
+        for other in range(3)
+        if other != seed and (name, world, other) in truth
+    ]
+    both = np.concatenate(pairs) if pairs else np.empty((0, 2))
+    both = both[np.isfinite(both).all(axis=1)]
+    return f"{np.corrcoef(both.T)[0, 1]:.3f}" if len(both) > 1 else "–"
 
 
 def _columns_over_seeds(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray]:
