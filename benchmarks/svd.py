@@ -40,7 +40,8 @@ class TunedSVD:
         """The table (n, d), NaN where missing, completed; columns are standardised inside."""
         center, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
         Z = (X - center) / np.where(spread > 0, spread, 1.0)
-        hidden = (np.random.default_rng(0).random(X.shape) < 0.1) & ~np.isnan(X)
+        # A stream of its own: with the seed of the holes, what is hidden would be what is missing already.
+        hidden = (np.random.default_rng([0, 1]).random(X.shape) < 0.1) & ~np.isnan(X)
         hidden[:, (~np.isnan(X) & ~hidden).sum(axis=0) < 2] = False
         hidden[(~np.isnan(X) & ~hidden).sum(axis=1) < 1] = False
         ranks = [rank for rank in self.RANKS if rank < min(X.shape)] or [1]
