@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
 from benchmarks.contest import NOTES, OURS, TABLES, Entry, World, contest, methods
-from benchmarks.plots import LOOK, STYLES
 from benchmarks.results import Result
+from manifill.plots import STYLES, look
 
 MAIN = World("MCAR", 0.3)
 # ExtraTrees takes hours for all of these with 500 rows.
@@ -148,7 +147,7 @@ def _short(name: str) -> str:
 
 def _picture(names: list[str], players: list[str], errors: np.ndarray) -> Figure:
     """A line for every table: the error of every method over ours; to the right of 1 we are better."""
-    with mpl.rc_context(LOOK):
+    with look():
         figure = Figure(figsize=(8, 0.34 * len(names) + 1.6), layout="constrained")
         axes = figure.subplots()
         ours = errors[:, players.index(OURS)]
@@ -167,7 +166,7 @@ def _picture(names: list[str], players: list[str], errors: np.ndarray) -> Figure
 
 
 def _scatter(said: np.ndarray, true: np.ndarray) -> Figure:
-    with mpl.rc_context(LOOK):
+    with look():
         figure = Figure(figsize=(5, 5), layout="constrained")
         axes = figure.subplots()
         axes.plot([0, 1.5], [0, 1.5], color="0.3", lw=1)

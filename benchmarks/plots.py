@@ -2,29 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-# Okabe and Ito's colours, which colour-blind people tell apart; markers and lines serve print in grey.
-STYLES = (
-    ("#0072B2", "o", "-"),
-    ("#D55E00", "s", "--"),
-    ("#009E73", "^", "-."),
-    ("#000000", "D", ":"),
-    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
-)
-LOOK = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "0.9",
-    "legend.frameon": False,
-    "savefig.dpi": 160,
-}
+from manifill.plots import STYLES, look
+
 Series = Sequence[tuple[float, float]]
 
 
@@ -38,7 +22,7 @@ def slope(points: Series) -> float:
 
 def growth(title: str, x: str, panels: Mapping[str, Mapping[str, Series]]) -> Figure:
     """A panel for each quantity y, in it a line for each method."""
-    with mpl.rc_context(LOOK):
+    with look():
         figure = Figure(figsize=(5.2 * len(panels), 4.8), layout="constrained")
         figure.suptitle(title)
         row = figure.subplots(1, len(panels), squeeze=False)[0]

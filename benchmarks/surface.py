@@ -1,15 +1,13 @@
 """The error on hidden entries over bandwidth and ridge: why nothing fixed serves all data."""
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from rich.table import Table
 
 from benchmarks.data import holes, tables
-from benchmarks.plots import LOOK
 from benchmarks.results import Result
 from manifill.kernels import Gaussian, Laplacian, MedianDistance, SemiLinear
+from manifill.plots import error_surface, look
 from manifill.solvers import Ridge
 from manifill.sweep import Problem, Recipe
 from manifill.tuning import Plan
@@ -21,7 +19,6 @@ SETS = (
     ("umist28x23", "faces, 500 × 644", Gaussian),
 )
 MULTIPLES = 2.0 ** np.arange(-3, 5)
-LEVELS = (0, 1, 2, 5, 10, 20, 50, 100)
 RIDGES = 10.0 ** np.arange(-4, 0.6, 0.5)
 
 
@@ -68,25 +65,12 @@ def _surface(X: np.ndarray, base: type, multiples: np.ndarray, ridges: np.ndarra
 
 
 def _picture(surfaces: dict[str, np.ndarray], multiples: np.ndarray, ridges: np.ndarray) -> Figure:
-    with mpl.rc_context({**LOOK, "axes.grid": False}):
+    with look():
         figure = Figure(figsize=(4.2 * max(len(surfaces), 1), 4), layout="constrained")
-        for axes, (title, errors) in zip(
-            figure.subplots(1, max(len(surfaces), 1), squeeze=False)[0], surfaces.items(), strict=True
-        ):
-            excess = 100 * (errors / np.nanmin(errors) - 1)
-            filled = axes.contourf(
-                ridges,
-                multiples,
-                np.clip(excess, 0, 100),
-                levels=LEVELS,
-                norm=BoundaryNorm(LEVELS, 256),  # an even step of colour for every level
-                cmap="cividis_r",
-            )
-            i, j = np.unravel_index(np.nanargmin(errors), errors.shape)
-            axes.plot(ridges[j], multiples[i], "*", color="white", mec="black", ms=14)
-            axes.set(xscale="log", xlabel="ridge", title=title)
-            axes.set_yscale("log", base=2)
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.figure.axes[0].set_ylabel("bandwidth, in median distances")
+        row = figure.subplots(1, max(len(surfaces), 1), squeeze=False)[0]
+        for axes, (title, errors) in zip(row, surfaces.items(), strict=True):
+            filled = error_surface(axes, ridges, multiples, errors)
+            axes.set_title(title)
+        row[0].set_ylabel("bandwidth, in median distances")
         figure.colorbar(filled, ax=figure.axes, label="error above the best, percent")
     return figure

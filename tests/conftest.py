@@ -36,13 +36,15 @@ def rng():
     return np.random.default_rng(0)
 
 
+DATA = os.environ.get("MANIFILL_DATA")
+
+
 @pytest.fixture
 def data_folder():
     """The public data sets, where the machine has them."""
-    folder = os.environ.get("MANIFILL_DATA")
-    if not folder or not Path(folder).is_dir():
+    if not DATA or not Path(DATA).is_dir():
         pytest.skip("needs the public data sets: set MANIFILL_DATA to their folder")
-    return Path(folder)
+    return Path(DATA)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
     ManifillError
     ├── InvalidInput (ValueError)          data or a parameter that cannot be used as given
     │   └── IncompatibleKernel             a kernel that this solver or this task cannot use
+    ├── DatasetNotFound (OSError)          a public data set that is nowhere to be found
     ├── NotPositiveDefinite (ValueError)   a matrix that Cholesky cannot factor
     └── MissingDependency (ImportError)    an optional library that is not installed
 
@@ -28,6 +29,10 @@ class IncompatibleKernel(InvalidInput):
 
 class NotPositiveDefinite(ManifillError, ValueError):
     """A matrix that Cholesky cannot factor, even with a little added to its diagonal."""
+
+
+class DatasetNotFound(ManifillError, OSError):
+    """A public data set that is nowhere to be found; the message says how to get it."""
 
 
 class MissingDependency(ManifillError, ImportError):

@@ -107,13 +107,13 @@ def write(table: TextTable | ArrayTable, path: Path) -> None:
     if _kind(path) == ".npy" and isinstance(table, TextTable) and not table.numeric.all():
         raise InvalidInput(f"{path} can hold numbers only; write skipped columns to a .csv or .tsv file.")
     if _kind(path) == ".npy":
-        with _whole(path, "wb") as file:
+        with whole(path, "wb") as file:
             np.save(file, table.X)
         return
     cells = (
         table.cells if isinstance(table, TextTable) else [[repr(float(v)) for v in row] for row in table.X]
     )
-    with _whole(path, "w", encoding="utf-8", newline="") as file:
+    with whole(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=_DELIMITERS[_kind(path)], lineterminator="\n")
         if table.header is not None:
             writer.writerow(table.header)
@@ -127,7 +127,7 @@ def _kind(path: Path) -> str:
 
 
 @contextmanager
-def _whole(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
+def whole(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
     """A file that takes its name only when everything in it is written."""
     path = path.resolve()  # through a link to what it points to
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

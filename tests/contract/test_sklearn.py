@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manifill import GeometricHarmonics, IGHImputer
+from manifill import DiffusionMap, GeometricHarmonics, IGHImputer
 
 
 @parametrize_with_checks(
@@ -22,6 +22,8 @@ from manifill import GeometricHarmonics, IGHImputer
         GeometricHarmonics(),
         GeometricHarmonics(kernel="laplacian", solver="ridge"),
         GeometricHarmonics(kernel="precomputed"),
+        DiffusionMap(),
+        DiffusionMap(n_components=1, n_neighbors=8, random_state=0),
     ]
 )
 def test_contract(estimator, check):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from manifill.datasets import swiss_roll
+from manifill.datasets import circle, moving_blob, rotating_object, swiss_roll, torus
 from manifill.errors import InvalidInput
 
 
@@ -44,3 +44,44 @@ def test_seed():
 def test_bad_parameters(options):
     with pytest.raises(InvalidInput):
         swiss_roll(**options)
+
+
+class TestManifolds:
+    def test_circle(self):
+        X, angle = circle(50, seed=0)
+        np.testing.assert_allclose(X, np.column_stack([np.cos(angle), np.sin(angle)]))
+        _, angle = circle(8, even=True)
+        np.testing.assert_allclose(np.diff(angle), np.pi / 4)
+
+    def test_torus_is_even_in_area(self):
+        X, angles = torus(20_000, radii=(2, 1), seed=0)
+        ring = np.hypot(X[:, 0], X[:, 1]) - 2
+        np.testing.assert_allclose(np.hypot(ring, X[:, 2]), 1.0)
+        outside = np.cos(angles[:, 1]) > 0
+        assert outside.mean() == pytest.approx(0.5 + 1 / (2 * np.pi), abs=0.01)
+
+    @pytest.mark.parametrize("make", [circle, torus, moving_blob, rotating_object])
+    def test_bad_numbers_are_refused(self, make):
+        with pytest.raises(InvalidInput, match="n must be"):
+            make(0)
+
+
+class TestPictures:
+    def test_a_blob_is_where_it_is_said_to_be(self):
+        X, position = moving_blob(20, size=40, width=0.1, seed=0)
+        pixel = (np.arange(40) + 0.5) / 40
+        weight = X / X.sum(axis=(1, 2), keepdims=True)
+        down = (weight.sum(axis=2) * pixel).sum(axis=1)
+        np.testing.assert_allclose(down, position[:, 0], atol=0.01)
+
+    def test_the_object_comes_round_again_and_no_view_is_like_another(self):
+        X, angle = rotating_object(24, size=32)
+        again, _ = rotating_object(2, size=32, step=360.0)
+        np.testing.assert_allclose(again[1], X[0], atol=1e-9)
+        assert X.min() == 0
+        assert 0.8 < X.max() <= 1
+        apart = cdist(X.reshape(24, -1), X.reshape(24, -1))
+        nearest = np.argsort(apart, axis=1)[:, 1:3]
+        neighbours = np.column_stack([(np.arange(24) - 1) % 24, (np.arange(24) + 1) % 24])
+        assert (np.sort(nearest, axis=1) == np.sort(neighbours, axis=1)).mean() > 0.9
+        assert angle[1] == 15

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 import manifill
 from manifill import files
 from manifill.cli.watch import accuracy_in_short, console, fit_watched
-from manifill.errors import InvalidInput, ManifillError
+from manifill.errors import InvalidInput, ManifillError, MissingDependency
 from manifill.estimators import IGHImputer
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
@@ -97,6 +98,33 @@ def demo(
     from manifill.cli import demo as digits  # its data and peers take a while to import
 
     digits.run(None if no_picture else picture)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="An experiment of the paper, or all.")],
+    scale: Annotated[
+        str, typer.Option(help="paper: as large as in the paper; smoke: a minute, to see it run.")
+    ] = "paper",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for numbers and figures.")] = Path(
+        "reproduction"
+    ),
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder with the public data sets; default: MANIFILL_DATA.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
+) -> None:
+    """Run the experiments of the paper: numbers, figures, and with "all" a page that compares.
+
+    Experiments: swiss_roll, olivetti, umist, coil, weather, convergence, runtime, video.
+
+    Example: manifill reproduce all --scale smoke
+    """
+    if find_spec("matplotlib") is None:
+        raise MissingDependency("Drawing figures needs matplotlib: pip install 'manifill[plots]'.")
+    from manifill.cli import reproduce as experiments
+
+    experiments.run(name, output, scale, data_dir, seed)
 
 
 def main() -> None:

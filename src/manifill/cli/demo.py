@@ -66,19 +66,16 @@ def _check_picture(picture: Path) -> None:
 
 
 def _draw(stages: Array, M: Mask, picture: Path) -> None:
-    import matplotlib
     from matplotlib.figure import Figure
 
+    from manifill import plots
+
     shown = 14
-    colours = matplotlib.colormaps["gray_r"].with_extremes(bad="#e07b39")
-    figure = Figure(figsize=(shown * 0.75, 3.0), layout="constrained")
-    axes = figure.subplots(3, shown)
-    for row, (images, label) in enumerate(zip(stages, ("original", "damaged", "filled"), strict=True)):
-        for column in range(shown):
-            axis = axes[row, column]
-            axis.imshow(np.ma.masked_invalid(images[column]), cmap=colours, vmin=0, vmax=1)
-            axis.set(xticks=[], yticks=[])
-            axis.spines[:].set_color("0.8")
-        axes[row, 0].set_ylabel(label, fontsize=12)
-    figure.suptitle(f"{M.mean():.0%} of the pixels removed (orange), then filled by manifill", fontsize=12)
-    figure.savefig(picture, dpi=150)
+    with plots.look():
+        figure = Figure(figsize=(shown * 0.75, 3.0), layout="constrained")
+        names = ("original", "damaged", "filled")
+        for axes, images, name in zip(figure.subplots(3, 1), stages, names, strict=True):
+            plots.mosaic(axes, images[:shown], columns=shown, limits=(0, 1), cmap="gray_r")
+            axes.set_ylabel(name, fontsize=12)
+        figure.suptitle(f"{M.mean():.0%} of the pixels removed (orange), then filled by manifill")
+        figure.savefig(picture, dpi=150)

@@ -1,5 +1,27 @@
-"""Data to try things on."""
+"""Data to try things on: manifolds and pictures made by formula, and the public sets of the paper."""
 
+from manifill.datasets.manifolds import circle, torus
+from manifill.datasets.pictures import moving_blob, rotating_object
+from manifill.datasets.public import (
+    Pictures,
+    Weather,
+    load_coil20,
+    load_noaa_normals,
+    load_olivetti,
+    load_umist,
+)
 from manifill.datasets.synthetic import swiss_roll
 
-__all__ = ["swiss_roll"]
+__all__ = [
+    "Pictures",
+    "Weather",
+    "circle",
+    "load_coil20",
+    "load_noaa_normals",
+    "load_olivetti",
+    "load_umist",
+    "moving_blob",
+    "rotating_object",
+    "swiss_roll",
+    "torus",
+]

@@ -1,7 +1,8 @@
 """The scikit-learn façade: validate, call, store."""
 
+from manifill.estimators.diffusion_map import DiffusionMap
 from manifill.estimators.door import impute
 from manifill.estimators.imputer import IGHImputer
 from manifill.estimators.regressor import GeometricHarmonics
 
-__all__ = ["GeometricHarmonics", "IGHImputer", "impute"]
+__all__ = ["DiffusionMap", "GeometricHarmonics", "IGHImputer", "impute"]

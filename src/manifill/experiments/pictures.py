@@ -1,0 +1,41 @@
+"""What the experiments with pictures share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from manifill.arrays import Array, Mask
+from manifill.experiments.base import OURS, PAPER, Fill
+
+
+def stages(X: Array, M: Mask, fills: Mapping[str, Fill], shape: tuple[int, ...]) -> dict[str, Array]:
+    """Original, damaged and both restored versions of pictures (n, pixels), each (n, height, width)."""
+    tables = {
+        "original": X,
+        f"damaged, {M.mean():.0%} gone": np.where(M, np.nan, X),
+        f"restored, {PAPER}": fills[PAPER].filled,
+        f"restored, {OURS}": fills[OURS].filled,
+    }
+    return {title: np.asarray(table).reshape(len(X), *shape) for title, table in tables.items()}
+
+
+def quality(fills: Mapping[str, Fill], rate: float, **more: Any) -> list[dict[str, Any]]:
+    """A line for each method: error, decibels, sweeps, seconds."""
+    return [
+        {
+            **more,
+            "method": name,
+            "missing": rate,
+            "RMSE": one.errors[-1],
+            "PSNR": psnr(one.errors[-1]),
+            "sweeps": len(one.errors) - 1,
+            "seconds": one.seconds,
+        }
+        for name, one in fills.items()
+    ]
+
+
+def psnr(error: float) -> float:
+    """Decibels of a root mean square error, of pixels from 0 to 1."""
+    return float(-20 * np.log10(max(error, 1e-12)))

@@ -1,0 +1,91 @@
+"""Pictures beside one another."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from manifill.arrays import Array
+from manifill.errors import InvalidInput
+from manifill.plots.style import HOLE
+
+
+def tiled(images: npt.ArrayLike, columns: int | None = None, gap: int = 1) -> Array:
+    """One picture of many: (n, height, width) → rows of `columns` pictures, infinity between them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tiled(np.zeros((6, 4, 4)), columns=3).shape
+    (9, 14)
+    """
+    stack = np.asarray(images, dtype=np.float64)
+    if stack.ndim != 3:
+        raise InvalidInput(f"images must be a stack (n, height, width); got {stack.ndim} dimensions.")
+    n, height, width = stack.shape
+    across = columns or math.ceil(math.sqrt(n * height / width))
+    down = math.ceil(n / across)
+    whole = np.full((down * (height + gap), across * (width + gap)), np.inf)
+    for i, image in enumerate(stack):
+        top, left = (i // across) * (height + gap), (i % across) * (width + gap)
+        whole[top : top + height, left : left + width] = image
+    return whole[: whole.shape[0] - gap, : whole.shape[1] - gap]
+
+
+def mosaic(
+    axes: Axes,
+    images: npt.ArrayLike,
+    *,
+    columns: int | None = None,
+    limits: tuple[float, float] | None = None,
+    hole: str = HOLE,
+    cmap: str = "gray",
+    gap: int = 1,
+) -> Axes:
+    """Pictures side by side; what is missing (NaN) has the colour `hole`.
+
+    Parameters
+    ----------
+    images : (n, height, width)
+    columns : pictures in a row; default: about as wide as high.
+    limits : darkest and brightest value; default: of what is there.
+    """
+    whole = tiled(images, columns, gap)
+    shown = np.ma.masked_where(~np.isfinite(whole), whole)
+    low, high = limits or (float(shown.min()), float(shown.max()))
+    colours = mpl.colormaps[cmap].with_extremes(bad=hole)
+    between = np.isinf(whole)
+    axes.imshow(shown, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    paper = np.zeros((*whole.shape, 4))
+    paper[between] = 1.0  # white between the pictures
+    axes.imshow(paper, interpolation="nearest")
+    axes.grid(False)
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    return axes
+
+
+def before_after(
+    axes: Sequence[Axes],
+    stages: Mapping[str, npt.ArrayLike],
+    *,
+    columns: int | None = None,
+    limits: tuple[float, float] | None = None,
+    hole: str = HOLE,
+) -> Sequence[Axes]:
+    """A mosaic for each stage, such as original, damaged and filled, on the axes given, all in one scale.
+
+    Parameters
+    ----------
+    stages : title → (n, height, width), NaN where missing.
+    """
+    if limits is None:
+        every = [np.asarray(images, dtype=np.float64) for images in stages.values()]
+        limits = min(float(np.nanmin(one)) for one in every), max(float(np.nanmax(one)) for one in every)
+    for one, (title, images) in zip(axes, stages.items(), strict=True):
+        mosaic(one, images, columns=columns, limits=limits, hole=hole)
+        one.set_title(title)
+    return axes
