@@ -91,7 +91,7 @@ def _rendered(turn: float, tilt: float, size: int) -> Array:
     car = np.column_stack([ahead, np.cross(up, ahead), up])  # its axes, in those of the room
     to_eye = np.array([0.0, -np.cos(tilt), np.sin(tilt)])
     right = np.array([1.0, 0.0, 0.0])
-    above = np.cross(to_eye, right) * -1.0
+    above = np.cross(to_eye, right)
     light = np.array([-0.5, -0.6, 0.8])
     light /= np.linalg.norm(light)
 
