@@ -22,7 +22,7 @@ from manifill.errors import InvalidInput
 Affinities = Any
 """Array (n, m), or a sparse one of scipy's, in rows, where only near points are joined."""
 
-# Of more points, or of those joined to near ones only, no more eigenvectors are sought than asked for.
+# Of more points joined to near ones only, no more eigenvectors are sought than asked for.
 _FEW_POINTS = 1500
 
 
@@ -95,10 +95,12 @@ def _scaled(K: Affinities, left: Array, right: Array) -> Affinities:
 def _leading(S: Affinities, count: int, seed: int) -> tuple[Array, Array]:
     """The largest eigenvalues of a symmetric matrix, in descending order, and their eigenvectors."""
     n = S.shape[0]
-    if isinstance(S, np.ndarray) and (n <= _FEW_POINTS or count > n // 10):
-        values, vectors = eigh(S, subset_by_index=(n - count, n - 1))
+    if isinstance(S, np.ndarray) or n <= _FEW_POINTS or count > n // 10:
+        dense = S if isinstance(S, np.ndarray) else S.toarray()
+        values, vectors = eigh(dense, subset_by_index=(n - count, n - 1))
     else:
+        # A few more than asked for: of modes with equal eigenvalues, one could be missed.
         start = np.random.default_rng(seed).standard_normal(n)
-        values, vectors = eigsh(S, min(count, n - 1), which="LA", v0=start)
-    order = np.argsort(values)[::-1]
+        values, vectors = eigsh(S, min(count + 8, n - 1), which="LA", v0=start)
+    order = np.argsort(values)[::-1][:count]
     return values[order], vectors[:, order]

@@ -27,9 +27,13 @@ def test_on_a_circle_the_laplacian_has_the_squares_whatever_the_density():
 
 
 def test_on_an_interval_modes_are_cosines():
-    x = np.linspace(0, 1, 800)
-    model = DiffusionMap(4, bandwidth=0.03).fit(x[:, None])
-    np.testing.assert_allclose(model.laplacian_, (np.pi * np.arange(1, 5)) ** 2, rtol=0.05)
+    x = np.linspace(0, 1, 1200)
+    expected = (np.pi * np.arange(1, 5)) ** 2
+    coarse, model = (DiffusionMap(4, bandwidth=sigma).fit(x[:, None]) for sigma in (0.03, 0.01))
+    np.testing.assert_allclose(model.laplacian_, expected, rtol=0.025)
+    # What is left is the walk's hesitation at the ends, which shrinks with its steps.
+    ratio = (coarse.laplacian_ - expected) / (model.laplacian_ - expected)
+    assert (ratio[:2] > 2).all()
     for k in range(4):
         assert abs(np.corrcoef(model.eigenvectors_[:, k], np.cos((k + 1) * np.pi * x))[0, 1]) > 0.999
 

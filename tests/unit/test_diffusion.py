@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from manifill import DiffusionMap
 from manifill.datasets import circle, swiss_roll, torus
@@ -61,8 +62,7 @@ class TestChoices:
         """The slowest mode runs along the spiral, which no linear map finds."""
         X, position = swiss_roll(noise=0.02, points=100, spirals=8, seed=0)
         Y = DiffusionMap(2).fit_transform(X)
-        rank = np.corrcoef(np.argsort(np.argsort(Y[:, 0])), np.argsort(np.argsort(position[:, 0])))[0, 1]
-        assert abs(rank) > 0.95
+        assert abs(spearmanr(Y[:, 0], position[:, 0]).statistic) > 0.95
 
     def test_bandwidth_may_be_a_rule(self):
         X, _ = circle(60, seed=0)
@@ -74,7 +74,7 @@ class TestChoices:
         [
             ({"n_components": 0}, "n_components"),
             ({"bandwidth": "large"}, "bandwidth"),
-            ({"bandwidth": -1.0}, "above"),
+            ({"bandwidth": -1.0}, "must be a finite number"),
             ({"time": -1}, "time"),
             ({"alpha": "x"}, "alpha"),
             ({"n_neighbors": "few"}, "n_neighbors"),
