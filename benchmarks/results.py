@@ -5,7 +5,7 @@ import hashlib
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -111,11 +111,12 @@ def _blas(library: dict[str, object]) -> str:
     )
 
 
-def source_of(folder: str) -> str:
-    """A name for the code in a folder, another whenever a file there is another."""
+def source_of(folder: str, without: Collection[str] = ()) -> str:
+    """A name for the code in a folder but for some of its rooms, another whenever a file there is another."""
     digest = hashlib.sha1(usedforsecurity=False)
     for path in sorted((ROOT / folder).rglob("*.py")):
-        digest.update(path.read_bytes())
+        if path.relative_to(ROOT / folder).parts[0] not in without:
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -25,8 +25,10 @@ class Hidden:
     ----------
     problem : as if they were missing; means and spreads are of what is left.
     rows, columns : (h,), where they are in `problem.Z`.
-    truth : (h,), their values in the standard units of `problem`.
+    truth : (h,), their values; 0 is the mean of what is left, 1 a standard deviation of what was there.
     weight : (h,), what each counts, for them to be together like the missing ones.
+    unit : (h,), a standard unit of `problem`, in those before: where nearly all values of a column are equal,
+        little may be left when others are hidden, and an entry would count a thousandfold.
     """
 
     problem: Problem
@@ -34,10 +36,11 @@ class Hidden:
     columns: Indices
     truth: Array
     weight: Array
+    unit: Array
 
     def found(self, Z: Array) -> Array:
         """(h,), what a fill made of them."""
-        return Z[self.rows, self.columns]
+        return self.unit * Z[self.rows, self.columns]
 
 
 def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
@@ -49,7 +52,9 @@ def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
     rows, columns = np.nonzero(entries[left.rows] & (left.scaling.spread > 0))
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
     weight = like_the_missing(np.isnan(problem.given[left.rows]))
-    return Hidden(left, rows, columns, values[rows, columns], weight[rows, columns])
+    before, after = (scaling.spread * scaling.magnitude for scaling in (problem.scaling, left.scaling))
+    unit = after[columns] / np.where(before > 0, before, after)[columns]
+    return Hidden(left, rows, columns, unit * values[rows, columns], weight[rows, columns], unit)
 
 
 def like_the_missing(M: Mask) -> Array:
