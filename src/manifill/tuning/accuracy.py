@@ -16,7 +16,7 @@ _PRIOR_ERROR = 5.0
 # And hidden entries of the whole table against this many, of which half is explained.
 _PRIOR_OVERALL = 5.0
 # Standard deviations by which the gain of the table over the column means must stand out from what chance
-# makes of it, or twice as many for a column by itself.
+# makes of it, or twice as many for a column by itself; and a loss of a column, for its mean to be taken.
 _CHANCE = 1.7
 _TINY = float(np.finfo(float).tiny)
 # A fill must be expected to lower the squared error by this share, or the column mean is taken.
@@ -88,8 +88,10 @@ def reliance(columns: Indices, found: Array, truth: Array, d: int) -> Array:
     gain = truth**2 - (share[columns] * found - truth) ** 2
     by_chance = np.sqrt(np.bincount(columns, gain**2, d))
     table_stands_out = gain.sum() + _PRIOR_OVERALL / 2 > _CHANCE * np.sqrt((gain**2).sum())
-    stands_out = table_stands_out | (np.bincount(columns, gain, d) > 2 * _CHANCE * by_chance)
-    return np.where((expected < 1 - _WORTH) & stands_out, share, 0.0)
+    gains = np.bincount(columns, gain, d)
+    stands_out = table_stands_out | (gains > 2 * _CHANCE * by_chance)
+    harms = gains < -_CHANCE * by_chance
+    return np.where((expected < 1 - _WORTH) & stands_out & ~harms, share, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
