@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manifill import plots
-from manifill.amputation import mcar
 from manifill.arrays import Array
 from manifill.datasets import load_coil20, rotating_object
 from manifill.errors import DatasetNotFound, MissingDependency
 from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both
+from manifill.experiments.pictures import holes
 
 KNOBS = Knobs(multiple=1.0, delta=1e-2)
 TOY_CAR = 3
@@ -25,9 +25,9 @@ class Config:
 
     rates: tuple[float, ...] = (0.3, 0.5, 0.7)
     sparsities: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9)
-    beginnings: int = 2
-    thinning: int = 2
-    sweeps: int = 4
+    beginnings: int = 1
+    thinning: int = 3
+    sweeps: int = 3
 
 
 Runs = dict[tuple[str, float, int], list[Fill]]
@@ -43,7 +43,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
                 first = (72 // config.beginnings) * i
                 images = turns[(first + sparsity * np.arange(PICTURES)) % 72]
                 X = images.reshape(PICTURES, -1)
-                M = mcar(X.shape, rate, seed + i)
+                M = holes(X.shape, rate, seed + i)
                 what = f"sparsity {sparsity}, {rate:.0%} missing"
                 for name, one in both(KNOBS, config.sweeps, X, M, seed + i, what).items():
                     runs.setdefault((name, rate, sparsity), []).append(one)
@@ -64,7 +64,7 @@ def _turns(thinning: int, data_dir: Path | None) -> tuple[Array, str]:
         return images, f"SYNTHETIC: a rendered toy car on a turntable, for COIL-20 is not here ({missing})"
     images = car.X[:, ::thinning, ::thinning]
     size = f"{images.shape[1]} × {images.shape[2]}"
-    which = "" if thinning == 1 else f", every {thinning}nd pixel of 128 × 128 along each side"
+    which = "" if thinning == 1 else f" (one in {thinning} of 128 along each side)"
     return images, f"COIL-20, object {TOY_CAR}, pictures of {size} pixels{which}, {car.source}"
 
 

@@ -25,8 +25,8 @@ class Config:
     """Rates of missing values, seeds for each, and the most sweeps of the paper's algorithm."""
 
     rates: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-    seeds: int = 4
-    sweeps: int = 20
+    seeds: int = 3
+    sweeps: int = 15
 
 
 Runs = dict[tuple[str, float], list[Fill]]

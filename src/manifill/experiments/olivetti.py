@@ -8,13 +8,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manifill import plots
-from manifill.amputation import mcar
 from manifill.arrays import Array
 from manifill.datasets import load_olivetti
 from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Knobs, Outcome, both
-from manifill.experiments.pictures import psnr, quality, stages
+from manifill.experiments.pictures import holes, psnr, quality, stages, strips
 
-KNOBS = Knobs(multiple=16.0, delta=1e-3)
+KNOBS = Knobs(multiple=2.0, delta=3e-4)
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     faces = load_olivetti(data_dir)
     images = faces.X[: config.pictures, :: config.thinning, :: config.thinning]
     X = images.reshape(len(images), -1)
-    M = mcar(X.shape, config.rate, seed)
+    M = holes(X.shape, config.rate, seed)
     fills = both(KNOBS, config.sweeps, X, M, seed, f"Olivetti, {config.rate:.0%} missing")
     shown = stages(X, M, fills, images.shape[1:])
     mean = float(np.sqrt(np.mean((X - _column_means(X, M))[M] ** 2)))
@@ -49,7 +48,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     ]
     return Outcome(
         rows=quality(fills, config.rate),
-        figures={"": _close(shown), "whole": _whole(shown)},
+        figures={"": strips(shown, 10), "whole": _whole(shown)},
         claims=claims,
         data=f"{len(images)} Olivetti faces of {images.shape[1]} × {images.shape[2]} pixels, {faces.source}",
     )
@@ -59,18 +58,6 @@ def _column_means(X: Array, M: Any) -> Array:
     known = np.where(M, np.nan, X)
     means: Array = np.nanmean(known, axis=0)
     return means
-
-
-def _close(shown: dict[str, Array], people: int = 10) -> Figure:
-    """A photograph of each of some people, stage by stage."""
-    count = len(next(iter(shown.values())))
-    chosen = np.linspace(0, count - 1, min(people, count)).astype(int)
-    with plots.look():
-        figure = Figure(figsize=(10, 4.9), layout="constrained")
-        for axes, (title, images) in zip(figure.subplots(4, 1), shown.items(), strict=True):
-            plots.mosaic(axes, images[chosen], columns=len(chosen), limits=(0, 1), hole="black")
-            axes.set_ylabel(title.replace(", ", "\n"), rotation=0, ha="right", va="center")
-    return figure
 
 
 def _whole(shown: dict[str, Array]) -> Figure:

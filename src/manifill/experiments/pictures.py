@@ -4,9 +4,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from manifill import plots
+from manifill.amputation import mcar
 from manifill.arrays import Array, Mask
 from manifill.experiments.base import OURS, PAPER, Fill
+
+
+def holes(shape: tuple[int, int], rate: float, seed: int) -> Mask:
+    """Pixels missing completely at random, but for one of those that would be gone from every picture.
+
+    What no picture shows cannot be known from pictures: of eight at 70 % that is one pixel in twenty.
+    """
+    M = mcar(shape, rate, seed)
+    gone = np.flatnonzero(M.all(axis=0))
+    M[np.random.default_rng([seed, 1]).integers(shape[0], size=len(gone)), gone] = False
+    return M
 
 
 def stages(X: Array, M: Mask, fills: Mapping[str, Fill], shape: tuple[int, ...]) -> dict[str, Array]:
@@ -39,3 +53,18 @@ def quality(fills: Mapping[str, Fill], rate: float, **more: Any) -> list[dict[st
 def psnr(error: float) -> float:
     """Decibels of a root mean square error, of pixels from 0 to 1."""
     return float(-20 * np.log10(max(error, 1e-12)))
+
+
+def strips(shown: Mapping[str, Array], count: int, width: float = 10.0) -> Figure:
+    """Some of the pictures (n, height, tall) of each stage, a strip for each, one below the other."""
+    n, tall, broad = next(iter(shown.values())).shape
+    chosen = np.linspace(0, n - 1, min(count, n)).astype(int)
+    margin = 1.3
+    height = (width - margin) / len(chosen) * tall / broad
+    with plots.look():
+        figure = Figure(figsize=(width, len(shown) * (height + 0.08)), layout="constrained")
+        for axes, (title, images) in zip(figure.subplots(len(shown), 1), shown.items(), strict=True):
+            plots.mosaic(axes, images[chosen], columns=len(chosen), limits=(0, 1), hole="black", gap=2)
+            label = title.replace(", ", ",\n").replace("paper's ", "paper's\n")
+            axes.set_ylabel(label, rotation=0, ha="right", va="center")
+    return figure

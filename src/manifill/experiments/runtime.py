@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manifill import plots
-from manifill.amputation import mcar
 from manifill.arrays import Array
 from manifill.datasets import load_umist, rotating_object
 from manifill.errors import DatasetNotFound, MissingDependency
 from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both
+from manifill.experiments.pictures import holes
 
 KNOBS = Knobs(multiple=1.0, delta=1e-2)
 
@@ -37,7 +37,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     for n in config.sizes:
         X = images[np.linspace(0, len(images) - 1, n).astype(int)].reshape(n, -1)
         for rate in config.rates:
-            M = mcar(X.shape, rate, seed)
+            M = holes(X.shape, rate, seed)
             fills = both(KNOBS, config.sweeps, X, M, seed, f"{n} pictures, {rate:.0%} missing")
             for name, one in fills.items():
                 runs[name, rate, n] = one

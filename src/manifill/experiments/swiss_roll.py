@@ -13,11 +13,14 @@ from manifill.amputation import mcar
 from manifill.arrays import Array
 from manifill.datasets import swiss_roll
 from manifill.estimators import DiffusionMap
-from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both
+from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both, fill
+from manifill.kernels import MedianDistance
 from manifill.metrics import paper_error
 
 KNOBS = Knobs(multiple=4.0, delta=1e-4)
 TRAILS_RATE = 0.4
+# Wide steps show the shape of the roll; narrow ones unroll it into a line.
+STEP = MedianDistance(0.4)
 FOLLOWED = 5
 PANELS = 3
 
@@ -27,7 +30,7 @@ class Config:
     """Rates of missing values, seeds for each, and sweeps of the paper's algorithm."""
 
     rates: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-    seeds: int = 10
+    seeds: int = 6
     sweeps: int = 10
 
 
@@ -91,6 +94,7 @@ def _claims(runs: Runs, rates: tuple[float, ...]) -> list[Claim]:
         errors = _mean(runs, name, half)
         drops[name] = errors[:, 0].mean() / errors[:, min(5, errors.shape[1] - 1)].mean()
     spreads = [float(_mean(runs, PAPER, rate).std(axis=0)[-1]) for rate in rates]
+    one_run = len(runs[PAPER, rates[0]]) == 1  # which has no spread
     last = [float(_mean(runs, PAPER, rate).mean(axis=0)[-1]) for rate in rates]
     return [
         Claim(
@@ -108,7 +112,7 @@ def _claims(runs: Runs, rates: tuple[float, ...]) -> list[Claim]:
             + " at "
             + ", ".join(f"{rate:.0%}" for rate in rates)
             + ".",
-            last == sorted(last) and spreads[-1] > spreads[0],
+            last == sorted(last) and (one_run or spreads[-1] > spreads[0]),
         ),
     ]
 
@@ -148,20 +152,20 @@ def _followed(seed: int, sweeps: int) -> _Panel:
     """All in the diffusion map of the reconstructed set; start and truth by its extension."""
     X, position = swiss_roll(seed=seed)
     M = mcar(X.shape, TRAILS_RATE, seed)
-    filled = both(KNOBS, sweeps, X, M, seed, f"trails at {TRAILS_RATE:.0%}")[PAPER]
+    filled = fill(KNOBS.imputer(sweeps, seed), X, M, what=f"trails at {TRAILS_RATE:.0%}")
     chosen = np.random.default_rng(seed).choice(np.flatnonzero(M.any(axis=1)), FOLLOWED, replace=False)
-    model = DiffusionMap(3, random_state=0).fit(filled.filled)
+    model = DiffusionMap(3, bandwidth=STEP).fit(filled.filled)
     start, truth = (model.transform(table[chosen]) for table in (filled.start, X))
     return _Panel(model.embedding_, start, model.embedding_[chosen], truth, position[:, 0])
 
 
 def _trails(panels: list[_Panel]) -> Figure:
     with plots.look():
-        figure = Figure(figsize=(12, 4.4), layout="constrained")
+        figure = Figure(figsize=(12, 4.2), layout="constrained")
         for i, panel in enumerate(panels):
             axes = figure.add_subplot(1, len(panels), i + 1, projection="3d")
             plots.trails(axes, panel.cloud, panel.start, panel.final, panel.truth, panel.position)
-            axes.view_init(elev=25, azim=40 + 15 * i)
+            axes.view_init(elev=28, azim=40)
         figure.suptitle(
             f"Swiss rolls restored at {TRAILS_RATE:.0%} missing, in their diffusion maps: start ★, final ●, "
             "truth ■; colour: place along the spiral"

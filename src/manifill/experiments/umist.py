@@ -4,15 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from manifill import plots
-from manifill.amputation import mcar
 from manifill.arrays import Array, Mask, Table
 from manifill.datasets import load_umist, rotating_object
 from manifill.errors import DatasetNotFound, MissingDependency
 from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Knobs, Outcome, both, gain
-from manifill.experiments.pictures import psnr, quality, stages
+from manifill.experiments.pictures import holes, psnr, quality, stages, strips
 
 KNOBS = Knobs(multiple=1.0, delta=1e-2)
 
@@ -31,14 +28,14 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     """The person of whom there are most pictures."""
     images, data, why = _sequence(config.full, data_dir)
     X = images.reshape(len(images), -1)
-    M = mcar(X.shape, config.rate, seed)
+    M = holes(X.shape, config.rate, seed)
     fills = both(KNOBS, config.sweeps, X, M, seed, f"UMIST, {config.rate:.0%} missing")
     shown = stages(X, M, fills, images.shape[1:])
     dark, light = _edges(X, M, fills[OURS].filled, images.shape[1:])
     errors = {name: one.errors[-1] for name, one in fills.items()}
     return Outcome(
         rows=quality(fills, config.rate),
-        figures={"": _sequence_of(shown, config.shown)},
+        figures={"": strips(shown, config.shown)},
         claims=[
             Claim(
                 "Damaged pictures of one person are restored from the person's other pictures.",
@@ -79,20 +76,6 @@ def _edges(X: Array, M: Mask, filled: Table, shape: tuple[int, ...]) -> tuple[fl
     wrong = (filled - X) ** 2
     elsewhere, at_borders = (float(np.sqrt(wrong[M & where].mean())) for where in (~steep, steep))
     return elsewhere, at_borders
-
-
-def _sequence_of(shown: dict[str, Array], count: int) -> Figure:
-    n = len(next(iter(shown.values())))
-    chosen = np.linspace(0, n - 1, min(count, n)).astype(int)
-    height, width = next(iter(shown.values())).shape[1:]
-    with plots.look():
-        figure = Figure(
-            figsize=(1.6 + 1.35 * len(chosen), 4 * 1.4 * height / width + 0.2), layout="constrained"
-        )
-        for axes, (title, images) in zip(figure.subplots(4, 1), shown.items(), strict=True):
-            plots.mosaic(axes, images[chosen], columns=len(chosen), limits=(0, 1), hole="black", gap=2)
-            axes.set_ylabel(title.replace(", ", "\n"), rotation=0, ha="right", va="center")
-    return figure
 
 
 EXPERIMENT = Experiment(

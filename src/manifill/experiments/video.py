@@ -6,15 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from manifill import plots
-from manifill.amputation import mcar
 from manifill.arrays import Array
 from manifill.datasets import rotating_object
 from manifill.errors import MissingDependency
 from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Knobs, Outcome, both, gain
-from manifill.experiments.pictures import psnr, quality, stages
+from manifill.experiments.pictures import holes, psnr, quality, stages, strips
 
 KNOBS = Knobs(multiple=1.0, delta=1e-2)
 CLIP = "video_escalator.npz"
@@ -35,13 +32,13 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     """The clip, damaged and restored by both."""
     frames, data, why = _clip(config, data_dir)
     X = frames.reshape(len(frames), -1)
-    M = mcar(X.shape, config.rate, seed)
+    M = holes(X.shape, config.rate, seed)
     fills = both(KNOBS, config.sweeps, X, M, seed, f"video, {config.rate:.0%} missing")
     shown = stages(X, M, fills, frames.shape[1:])
     errors = {name: one.errors[-1] for name, one in fills.items()}
     return Outcome(
         rows=quality(fills, config.rate),
-        figures={"": _frames(shown, config.shown)},
+        figures={"": strips(shown, config.shown)},
         claims=[
             Claim(
                 "Video, with its many similar frames, can be reconstructed.",
@@ -68,18 +65,6 @@ def _clip(config: Config, data_dir: Path | None) -> tuple[Array, str, str]:
         frames = parts["X"] / 255.0
     thinned = frames[:: config.frame_thinning, :: config.thinning, :: config.thinning]
     return thinned, f"an escalator, {len(thinned)} frames of {thinned[0].shape} pixels, {path}", ""
-
-
-def _frames(shown: dict[str, Array], count: int) -> Figure:
-    n = len(next(iter(shown.values())))
-    chosen = np.linspace(0, n - 1, min(count, n)).astype(int)
-    height, width = next(iter(shown.values())).shape[1:]
-    with plots.look():
-        figure = Figure(figsize=(10, 4 * (8.4 / len(chosen)) * height / width + 0.3), layout="constrained")
-        for axes, (title, images) in zip(figure.subplots(4, 1), shown.items(), strict=True):
-            plots.mosaic(axes, images[chosen], columns=len(chosen), limits=(0, 1), hole="black", gap=2)
-            axes.set_ylabel(title.replace(", ", "\n"), rotation=0, ha="right", va="center")
-    return figure
 
 
 def _name() -> str:

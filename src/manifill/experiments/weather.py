@@ -15,7 +15,7 @@ from manifill.errors import DatasetNotFound, MissingDependency
 from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both
 from manifill.metrics import nrmse
 
-KNOBS = Knobs(multiple=1.0, delta=1e-3)
+KNOBS = Knobs(multiple=0.5, delta=1e-3)
 SAN_DIEGO, NEW_YORK = "USW00023188", "USW00094789"
 
 
@@ -24,10 +24,10 @@ class Config:
     """Rates of missing values, seeds, hours from the beginning of the year, every how many-th, sweeps."""
 
     rates: tuple[float, ...] = (0.1, 0.2, 0.3)
-    seeds: int = 3
+    seeds: int = 2
     hours: int = 1991
     thinning: int = 1
-    sweeps: int = 4
+    sweeps: int = 3
 
 
 Runs = dict[tuple[str, float], list[Fill]]

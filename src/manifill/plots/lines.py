@@ -29,6 +29,7 @@ def convergence(
         axes.plot(sweep, table.mean(axis=0), color=color, marker=marker, ls=line, ms=4, label=name)
         if spread and len(table) > 1:
             axes.fill_between(sweep, table.min(axis=0), table.max(axis=0), color=color, alpha=0.15, lw=0)
+    log = log and any(np.max(np.asarray(line.get_ydata())) > 0 for line in axes.lines)
     axes.set(xlabel="sweep", ylabel="error", yscale="log" if log else "linear")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if log:

@@ -19,6 +19,7 @@ def diffusion_map(axes: Any, Y: npt.ArrayLike, color: npt.ArrayLike | None = Non
     axes.scatter(x, y, z, **{"c": color, "cmap": "cividis", "s": 9, "lw": 0, "depthshade": False, **options})
     axes.set(xticklabels=[], yticklabels=[], zticklabels=[])
     axes.set(xlabel="ψ₁", ylabel="ψ₂", zlabel="ψ₃")
+    axes.set_box_aspect(None, zoom=1.15)
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.labelpad = -12
         axis.set_pane_color((1, 1, 1, 0))
