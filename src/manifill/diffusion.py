@@ -6,7 +6,8 @@ From affinities K, with the density of the points taken out to the power alpha,
 
 P is a random walk on the points. With P ψ_ℓ = λ_ℓ ψ_ℓ, 1 = λ₀ ≥ λ₁ ≥ …, the map after time t sends point i to
 (λ₁ᵗ ψ₁(i), λ₂ᵗ ψ₂(i), …), and a new point x to its Nyström extension ψ_ℓ(x) = Σⱼ p(x, xⱼ) ψ_ℓ(j) / λ_ℓ
-(Coifman and Lafon 2006). The points themselves are sent by it to where they are.
+(Coifman and Lafon 2006). The points themselves are sent by it to where they are, or nearly so where only near
+points are joined.
 """
 
 from dataclasses import dataclass

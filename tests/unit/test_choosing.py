@@ -66,6 +66,16 @@ class TestHidden:
     def test_where_rows_do_not_matter_entries_weigh_the_same(self, rate):
         np.testing.assert_allclose(like_the_missing(mcar((300, 20), rate, 1)), 1.0, atol=0.1)
 
+    def test_columns_of_a_group_are_one_variable(self):
+        """Dummies are missing together, which says nothing of the row."""
+        M = mcar((400, 8), 0.2, 3)
+        dummies = np.hstack([M, np.repeat(M[:, :1], 4, axis=1)])
+        groups = ((0, 8, 9, 10, 11), *((j,) for j in range(1, 8)))
+        weight = like_the_missing(dummies, groups)
+        np.testing.assert_array_equal(weight[:, :8], like_the_missing(M))
+        np.testing.assert_array_equal(weight[:, 9], weight[:, 0])
+        assert like_the_missing(dummies).max() > 2
+
     def test_a_start_that_knows_the_hidden_values_does_not_tell_them(self, rng):
         X = rng.normal(size=(80, 3))
         table, _ = damaged(X, 0.2)
@@ -87,7 +97,7 @@ class TestHidden:
             return np.mean([one.error for one in imputer.accuracy_][1:] / true)
 
         heedful = said_over_true()
-        monkeypatch.setattr(hidden, "like_the_missing", lambda M: np.ones(M.shape))
+        monkeypatch.setattr(hidden, "like_the_missing", lambda M, groups: np.ones(M.shape))
         assert said_over_true() + 0.05 < heedful < 1
 
 

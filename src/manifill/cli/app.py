@@ -104,7 +104,10 @@ def demo(
 def reproduce(
     name: Annotated[str, typer.Argument(help="An experiment of the paper, or all.")],
     scale: Annotated[
-        str, typer.Option(help="paper: as large as in the paper; smoke: a minute, to see it run.")
+        str,
+        typer.Option(
+            help="paper: the paper's sets, some with fewer pixels; smoke: two minutes, to see it run."
+        ),
     ] = "paper",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for numbers and figures.")] = Path(
         "reproduction"
@@ -112,7 +115,7 @@ def reproduce(
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder with the public data sets; default: MANIFILL_DATA.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")] = 0,
 ) -> None:
     """Run the experiments of the paper: numbers, figures, and with "all" a page that compares.
 

@@ -22,6 +22,8 @@ def run(name: str, folder: Path, scale: str, data_dir: Path | None, seed: int) -
         raise InvalidInput(f"--scale must be {' or '.join(SCALES)}; got {scale!r}.")
     if data_dir is not None and not data_dir.is_dir():
         raise InvalidInput(f"--data-dir must be a folder; there is no folder {data_dir}.")
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"--output must be a folder; {folder} is a file.")
     chosen = list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
     began = time.monotonic()
     try:
@@ -60,5 +62,6 @@ def _watched(
     console.print(f"{experiment.name}, {record['seconds']:.0f} s, on {record['data']}", markup=False)
     for claim in record["claims"]:
         mark = "✓" if claim["holds"] else "✗"
-        console.print(f"  {mark} {claim['claim']} {claim['found']}", markup=False, highlight=False)
+        line = f"  {mark} {claim['claim']} {claim['found']} {claim['reason']}"
+        console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)
     return record

@@ -33,7 +33,13 @@ def read_normals(content: bytes) -> dict[str, npt.NDArray[Any]]:
     if not columns:
         raise InvalidInput("This is not a file of NOAA's hourly normals: no column begins with HLY-.")
     hours = list(lines)
-    raw = np.array([[float(hour[name].strip() or "nan") for name in columns] for hour in hours])
+    try:
+        raw = np.array([[float((hour[name] or "").strip() or "nan") for name in columns] for hour in hours])
+    except ValueError as error:
+        raise InvalidInput(
+            f"A file of NOAA's hourly normals must hold numbers in its columns HLY-…; {error}."
+        ) from None
+    raw = raw.reshape(len(hours), len(columns))
     rounded = raw == ROUNDS_TO_ZERO
     X = np.where(np.isin(raw, list(NO_VALUE)), np.nan, np.where(rounded, 0.0, raw))
     first = hours[0] if hours else {}

@@ -81,6 +81,8 @@ def rotating_object(
     require_number("n", n, least=1, whole=True)
     require_number("size", size, least=2, whole=True)
     require_number("tilt", tilt)
+    if step is not None:
+        require_number("step", step)
     angle: Array = (360 / n if step is None else step) * np.arange(n, dtype=np.float64)
     return np.array([_rendered(np.deg2rad(a), np.deg2rad(tilt), size) for a in angle]), angle
 

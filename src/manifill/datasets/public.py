@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill.arrays import Array
+from manifill.checks import require_number
 from manifill.datasets.noaa import read_normals
 from manifill.errors import DatasetNotFound, MissingDependency
 from manifill.progress import say
@@ -77,10 +78,12 @@ class _File:
     address: str
     read: Callable[[bytes], _Parts]
     sha256: str | None = None
+    saved_as: str | None = None
 
     @property
     def name(self) -> str:
-        return self.address.rpartition("/")[2]
+        """Under which a browser would save it."""
+        return self.saved_as or self.address.rpartition("/")[2]
 
 
 def load_olivetti(data_dir: Folder = None) -> Pictures:
@@ -109,6 +112,8 @@ def load_coil20(data_dir: Folder = None, *, object: int | None = None) -> Pictur
     ----------
     object : one of them only, from 1 to 20; the paper's toy car is 3.
     """
+    if object is not None:
+        require_number("object", object, least=1, most=20, whole=True)
     all_of_them = _pictures(_COIL, data_dir)
     if object is None:
         return all_of_them
@@ -121,8 +126,8 @@ def load_noaa_normals(station: str = "USW00023188", data_dir: Folder = None) -> 
     """Hourly climate normals 1981–2010 of a station of NOAA's: 26 quantities, 8,760 hours of a year.
 
     NOAA's special codes: −7777, a value that is not zero but rounds to it, becomes 0; −9999, −8888, −6666 and
-    −5555, for values that do not exist, become NaN. Numbers are in NOAA's units, which in these files are
-    tenths of degrees, of miles an hour, of hectopascals and of per cent.
+    −5555, for values that do not exist, become NaN. Numbers are as NOAA has them: some files are in degrees
+    and miles an hour, others in tenths of them, and frequencies in tenths of per cent.
 
     Parameters
     ----------
@@ -156,6 +161,9 @@ def _found(file: _File, data_dir: Folder) -> tuple[_Parts, str]:
 
 def _downloaded(file: _File, folder: Folder) -> Path:
     """The file in the cache, from its official address where it is not there yet."""
+    given = os.environ.get("MANIFILL_CACHE")
+    if given and Path(given, file.name).is_file():
+        return Path(given, file.name)
     try:
         import pooch
     except ImportError:
@@ -164,7 +172,7 @@ def _downloaded(file: _File, folder: Folder) -> Path:
             "pooch: pip install 'manifill[data]'."
         ) from None
     pooch.get_logger().setLevel("WARNING")
-    cache = Path(os.environ.get("MANIFILL_CACHE") or pooch.os_cache("manifill"))
+    cache = Path(given or pooch.os_cache("manifill"))
     if not (cache / file.name).is_file():
         say(f"fetching {file.title} from {file.address}")
     try:
@@ -232,6 +240,7 @@ _OLIVETTI = _File(
     "https://ndownloader.figshare.com/files/5976027",
     _read_olivetti,
     "b612fb967f2dc77c9c62d3e1266e0c73d5fca46a4b8906c18e454d41af987794",
+    "olivettifaces.mat",
 )
 _UMIST_ADDRESS = "https://cs.nyu.edu/~roweis/data/umist_cropped.mat"
 _UMIST = _File("The set of UMIST faces", ("umist28x23.npz",), _UMIST_ADDRESS, _read_small_umist)

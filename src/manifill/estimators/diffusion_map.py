@@ -1,10 +1,10 @@
 """`DiffusionMap`: coordinates on a manifold as a scikit-learn transformer."""
 
-import math
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
@@ -16,23 +16,18 @@ from manifill.errors import InvalidInput
 from manifill.estimators.validation import read_rows
 from manifill.estimators.words import as_generator
 from manifill.kernels import Gaussian, NeighborDistance, Pairs
-from manifill.kernels.bandwidth import as_bandwidth
+from manifill.kernels.bandwidth import SAMPLE, as_bandwidth, spread_out
 
 # Points up to which all pairs of them are joined, and beyond that to how many each is.
 _ALL_PAIRS = 3000
 _NEIGHBORS = 64
-# Affinities below this are none: at 6.7 bandwidths a Gaussian has fallen to it.
-_NEGLIGIBLE = 2e-10
-
-
-def _auto(n_neighbors: int | None) -> NeighborDistance:
-    """Steps that follow the manifold.
-
-    By .4 × the distance to the seventh neighbour a swiss roll of 250 points is unrolled; by a whole distance,
-    or where log Σk rises fastest, it is not. Where points are joined to near ones only they are many, and
-    three steps reach to the last of them.
-    """
-    return NeighborDistance(7, multiple=0.4) if n_neighbors is None else NeighborDistance(n_neighbors, 1 / 3)
+# Steps that follow the manifold: by .4 × the distance to the seventh neighbour a swiss roll of 250 points is
+# unrolled; by a whole distance, or where log Σk rises fastest, it is not.
+_AUTO = NeighborDistance(7, multiple=0.4)
+# The least affinity of points that are joined, so that no point is alone.
+_LEAST = 2e-10
+# Points up to which a rule for the bandwidth sees the distances to all of them.
+_SEEN = 50_000
 
 
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -112,7 +107,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             )
         self.n_neighbors_ = self._how_many_neighbors(n)
         self._rows = rows
-        self._near = NearestNeighbors(n_neighbors=min(self.n_neighbors_ or 1, n - 1)).fit(rows)
+        if self.n_neighbors_ is not None:
+            self._near = NearestNeighbors(n_neighbors=self.n_neighbors_).fit(rows)
         self.bandwidth_ = self._scale(rows)
         seed = int(as_generator(self.random_state).integers(2**32))
         self._walk = Diffusion.of(self._among(rows), self.n_components, self.alpha, seed)
@@ -153,22 +149,22 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return min(int(self.n_neighbors), n - 1)
 
     def _scale(self, rows: Array) -> float:
-        """σ; the rules look at evenly spread rows of a long table, as they do everywhere."""
+        """σ; rules look at the distances of evenly spread rows, as they do everywhere."""
         if isinstance(self.bandwidth, str) and self.bandwidth != "auto":
             raise complaint("bandwidth", '"auto", a positive number or a rule', self.bandwidth)
-        rule: Any = self.bandwidth if self.bandwidth != "auto" else _auto(self.n_neighbors_)
-        rule = as_bandwidth(rule)
-        if self.n_neighbors_ is None:
-            kernel = Gaussian(rule).tuned(Pairs.of(rows, statistics=Gaussian.statistics))
-            return float(kernel.scale or math.nan)
-        distances, _ = self._near.kneighbors()
-        return float(rule(np.hstack([np.zeros((len(rows), 1)), distances]), Gaussian.profile))
+        if isinstance(self.bandwidth, str) and self.n_neighbors_ is not None:
+            distances, _ = self._near.kneighbors()
+            return float(np.median(distances[:, -1])) / 3 or 1.0
+        rule = as_bandwidth(_AUTO if isinstance(self.bandwidth, str) else self.bandwidth)
+        some = rows[spread_out(len(rows), SAMPLE)]
+        return float(rule(cdist(some, rows if len(rows) <= _SEEN else some), Gaussian.profile))
 
     def _among(self, rows: Array) -> Affinities:
         """Affinities of the rows of the fit; joined are those of which either is near the other."""
         if self.n_neighbors_ is None:
             return Gaussian(self.bandwidth_).gram(rows)
         near = self._joined(self._near.kneighbors_graph(mode="distance"))
+        near.data = np.maximum(near.data, _LEAST)
         either = near.maximum(near.T)
         either.setdiag(1.0)
         return csr_array(either)
@@ -176,10 +172,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _to(self, rows: Array) -> Affinities:
         """Affinities of new rows to those of the fit."""
         if self.n_neighbors_ is None:
-            return Gaussian(self.bandwidth_).gram(self._rows, rows)
+            return Gaussian(self.bandwidth_)(Pairs.of(rows, self._rows, statistics=Gaussian.statistics))
         return csr_array(self._joined(self._near.kneighbors_graph(rows, self.n_neighbors_, mode="distance")))
 
     def _joined(self, distances: Any) -> Any:
         affinities = distances.tocsr(copy=True)
-        affinities.data = np.maximum(Gaussian.profile(affinities.data / self.bandwidth_), _NEGLIGIBLE)
+        affinities.data = Gaussian.profile(affinities.data / self.bandwidth_)
         return affinities

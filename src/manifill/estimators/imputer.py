@@ -311,7 +311,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.tuning_ = choice if choice.trials or choice.errors else None
         self.max_sweeps_ = plan.max_sweeps
         self.indicator_ = _indicator(given) if self.add_indicator else None
-        rules: list[StoppingRule] = [RelativeChange(plan.tol), Plateau(), SweepLimit(plan.max_sweeps)]
+        rules: list[StoppingRule] = [RelativeChange(plan.tol), SweepLimit(plan.max_sweeps)]
+        if plan.tol > 0:  # with 0 all sweeps are asked for
+            rules.insert(1, Plateau())
         return iter(plan.run(problem, choice.recipe, final_rng, rules))
 
     def _chosen(

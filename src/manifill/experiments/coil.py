@@ -11,8 +11,7 @@ from manifill import plots
 from manifill.arrays import Array
 from manifill.datasets import load_coil20, rotating_object
 from manifill.errors import DatasetNotFound, MissingDependency
-from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both
-from manifill.experiments.pictures import holes
+from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both, holes
 
 KNOBS = Knobs(multiple=1.0, delta=1e-2)
 TOY_CAR = 3
@@ -23,10 +22,10 @@ PICTURES = 8
 class Config:
     """Rates of missing pixels, sparsities, places on the turntable to begin, thinning of pixels, sweeps."""
 
-    rates: tuple[float, ...] = (0.3, 0.5, 0.7)
+    rates: tuple[float, ...] = (0.05, 0.3, 0.7)
     sparsities: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9)
     beginnings: int = 1
-    thinning: int = 3
+    thinning: int = 4
     sweeps: int = 3
 
 
@@ -91,23 +90,33 @@ def _rows(runs: Runs) -> list[dict[str, Any]]:
 
 
 def _claims(runs: Runs, config: Config) -> list[Claim]:
-    found = []
-    flat = []
+    found, rises = [], []
+    seconds = []
     for name in (PAPER, OURS):
         curve = np.mean([_errors(runs, config, name, rate) for rate in config.rates], axis=0)
         at = dict(zip(config.sparsities, curve, strict=True))
-        first, third, last = at[min(at)], at[sorted(at)[len(at) // 3]], at[max(at)]
-        found.append(f"{name}: {first:.4f}, {third:.4f}, {last:.4f}")
-        flat.append(third > first and (last - third) < (third - first))
-    third_of = sorted(config.sparsities)[len(config.sparsities) // 3]
-    return [
+        rises.append(at[3] > 1.2 * at[1] and at[max(at)] - at[3] < 0.5 * (at[3] - at[1]))
+        found.append(f"{name}: {at[1]:.4f}, {at[3]:.4f}, {at[max(at)]:.4f}")
+        seconds.append([float(_seconds(runs, config, name, rate).mean()) for rate in config.rates])
+    each = ", ".join(f"{rate:.0%}" for rate in config.rates)
+    claims = [
         Claim(
-            "The error rises sharply from sparsity 1 to 3, and hardly after.",
-            f"RMSE at sparsity {min(config.sparsities)}, {third_of} and {max(config.sparsities)}, mean over "
-            f"the rates: {'; '.join(found)}.",
-            all(flat),
+            "The error rises sharply from sparsity 1 to 3, and little after.",
+            f"RMSE at sparsity 1, 3 and {max(config.sparsities)}, mean over the rates: {'; '.join(found)}.",
+            all(rises),
         )
     ]
+    if min(config.rates) < 0.1:
+        claims.append(
+            Claim(
+                "Run time drops sharply as the missing rate tends to 0.",
+                f"Seconds at {each}: {', '.join(f'{s:.2f}' for s in seconds[0])} with the paper's algorithm, "
+                f"{', '.join(f'{s:.2f}' for s in seconds[1])} with defaults.",
+                seconds[0][0] < 0.75 * max(seconds[0]),
+                "Columns without holes are not visited; with eight pictures most have one from 20 % on.",
+            )
+        )
+    return claims
 
 
 def _figure(runs: Runs, config: Config, turns: Array) -> Figure:
@@ -128,7 +137,6 @@ def _figure(runs: Runs, config: Config, turns: Array) -> Figure:
         plots.series(left, config.sparsities, errors, xlabel=label, ylabel="RMSE on the removed pixels")
         plots.series(right, config.sparsities, seconds, xlabel=label, ylabel="seconds", yscale="log")
         left.get_legend().remove()
-        right.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         right.get_legend().remove()
         bottom.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from manifill.errors import InvalidInput
+from manifill.errors import InvalidInput, MissingDependency
 from manifill.experiments.base import Experiment, Outcome
 from manifill.experiments.page import page
 from manifill.files import whole
@@ -26,6 +28,12 @@ def reproduce(
     """Run an experiment and write what came out into the folder; returns the record."""
     if scale not in experiment.scales:
         raise InvalidInput(f"scale must be one of {', '.join(experiment.scales)}; got {scale!r}.")
+    missing = [library for library in experiment.needs if find_spec(library) is None]
+    if missing:
+        raise MissingDependency(
+            f"The files of {experiment.name} need {', '.join(missing)}: "
+            "pip install 'manifill[plots,images,video]'."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     config = experiment.scales[scale]
     began = time.perf_counter()
@@ -77,12 +85,9 @@ def _write(name: str, outcome: Outcome, record: Mapping[str, Any], folder: Path)
                 figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
     for label, write in outcome.extra.items():
         target = folder / _file(name, label)
-        unfinished = target.with_name(f".{target.name}.unfinished{target.suffix}")
-        try:
-            write(unfinished)
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with TemporaryDirectory(dir=folder) as unfinished:
+            write(Path(unfinished, target.name))
+            Path(unfinished, target.name).replace(target)
     with whole(folder / f"{name}.json", "w", encoding="utf-8") as file:
         json.dump(record, file, indent=2, ensure_ascii=False)
 

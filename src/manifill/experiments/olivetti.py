@@ -2,16 +2,24 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from manifill import plots
 from manifill.arrays import Array
 from manifill.datasets import load_olivetti
-from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Knobs, Outcome, both
-from manifill.experiments.pictures import holes, psnr, quality, stages, strips
+from manifill.experiments.base import (
+    OURS,
+    PAPER,
+    Claim,
+    Experiment,
+    Knobs,
+    Outcome,
+    both,
+    error_of_means,
+    holes,
+)
+from manifill.experiments.pictures import psnr, quality, stages, strips
 
 KNOBS = Knobs(multiple=2.0, delta=3e-4)
 
@@ -34,7 +42,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     M = holes(X.shape, config.rate, seed)
     fills = both(KNOBS, config.sweeps, X, M, seed, f"Olivetti, {config.rate:.0%} missing")
     shown = stages(X, M, fills, images.shape[1:])
-    mean = float(np.sqrt(np.mean((X - _column_means(X, M))[M] ** 2)))
+    mean = error_of_means(X, M)
     best = fills[OURS].errors[-1]
     claims = [
         Claim(
@@ -52,12 +60,6 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
         claims=claims,
         data=f"{len(images)} Olivetti faces of {images.shape[1]} × {images.shape[2]} pixels, {faces.source}",
     )
-
-
-def _column_means(X: Array, M: Any) -> Array:
-    known = np.where(M, np.nan, X)
-    means: Array = np.nanmean(known, axis=0)
-    return means
 
 
 def _whole(shown: dict[str, Array]) -> Figure:

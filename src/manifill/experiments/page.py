@@ -32,8 +32,10 @@ _LINES = 200
 def page(records: Sequence[Mapping[str, Any]], folder: Path) -> str:
     """The page of these records, whose pictures and numbers lie in the folder."""
     done = [record for record in records if "claims" in record]
-    claims = [claim for record in done for claim in record["claims"]]
+    real = [record for record in done if not _synthetic(record)]
+    claims = [claim for record in real for claim in record["claims"]]
     held = sum(claim["holds"] for claim in claims)
+    uncounted = ", those on synthetic data not counted" if len(real) < len(done) else ""
     scale = done[0]["scale"] if done else ""
     seconds = sum(record["seconds"] for record in done)
     links = "".join(
@@ -52,11 +54,15 @@ def page(records: Sequence[Mapping[str, Any]], folder: Path) -> str:
 <p class="about">Every experiment of Eckman, Lindgren, Pearse, Sacco and Zhang, <em>Iterated geometric
 harmonics for data imputation and reconstruction of missing data</em>, with the paper's own algorithm
 (eigenvectors, one column at a time, fixed knobs) and with manifill's defaults, on the same holes. {held} of
-{len(claims)} claims came out. {seconds / 60:.1f} minutes in all.</p>{smoke}
+{len(claims)} claims came out{uncounted}. {seconds / 60:.1f} minutes in all.</p>{smoke}
 <nav>{links}</nav>
 {"".join(_section(record, folder) for record in records)}
 </body></html>
 """
+
+
+def _synthetic(record: Mapping[str, Any]) -> bool:
+    return str(record["data"]).startswith("SYNTHETIC")
 
 
 def _section(record: Mapping[str, Any], folder: Path) -> str:
@@ -64,7 +70,7 @@ def _section(record: Mapping[str, Any], folder: Path) -> str:
     head = f'<h2 id="{name}">{escape(record["title"])}</h2>'
     if "claims" not in record:
         return f'{head}<p class="synthetic">Not run: {escape(record["why"])}</p>'
-    kind = "data synthetic" if record["data"].startswith("SYNTHETIC") else "data"
+    kind = "data synthetic" if _synthetic(record) else "data"
     versions = ", ".join(f"{library} {number}" for library, number in record["versions"].items())
     return f"""{head}
 <p class="{kind}">{escape(record["where"])}. Run on {escape(record["data"])}. {record["seconds"]:.0f} s, seed
@@ -93,10 +99,11 @@ def _picture(path: Path) -> str:
 
 def _more(path: Path) -> str:
     """A film is shown; a page of its own, which is large, is linked to."""
+    caption = '<p class="about">Damaged, restored with defaults, original.</p>'
     if path.suffix == ".mp4":
-        return f'<video controls loop muted src="data:video/mp4;base64,{_encoded(path)}"></video>'
+        return f'<video controls loop muted src="data:video/mp4;base64,{_encoded(path)}"></video>{caption}'
     if path.suffix == ".gif":
-        return f'<img alt="{escape(path.stem)}" src="data:image/gif;base64,{_encoded(path)}">'
+        return f'<img alt="{escape(path.stem)}" src="data:image/gif;base64,{_encoded(path)}">{caption}'
     return f'<p><a href="{escape(path.name)}">{escape(path.name)}</a>: the same to turn with the mouse.</p>'
 
 

@@ -7,20 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manifill import plots
-from manifill.amputation import mcar
 from manifill.arrays import Array, Mask
 from manifill.experiments.base import OURS, PAPER, Fill
-
-
-def holes(shape: tuple[int, int], rate: float, seed: int) -> Mask:
-    """Pixels missing completely at random, but for one of those that would be gone from every picture.
-
-    What no picture shows cannot be known from pictures: of eight at 70 % that is one pixel in twenty.
-    """
-    M = mcar(shape, rate, seed)
-    gone = np.flatnonzero(M.all(axis=0))
-    M[np.random.default_rng([seed, 1]).integers(shape[0], size=len(gone)), gone] = False
-    return M
 
 
 def stages(X: Array, M: Mask, fills: Mapping[str, Fill], shape: tuple[int, ...]) -> dict[str, Array]:
@@ -43,7 +31,7 @@ def quality(fills: Mapping[str, Fill], rate: float, **more: Any) -> list[dict[st
             "missing": rate,
             "RMSE": one.errors[-1],
             "PSNR": psnr(one.errors[-1]),
-            "sweeps": len(one.errors) - 1,
+            "sweeps of the final run": len(one.errors) - 1,
             "seconds": one.seconds,
         }
         for name, one in fills.items()

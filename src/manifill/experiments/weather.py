@@ -2,17 +2,27 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from manifill import plots
-from manifill.amputation import mcar
 from manifill.arrays import Array, Mask
 from manifill.datasets import load_noaa_normals
 from manifill.errors import DatasetNotFound, MissingDependency
-from manifill.experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both
+from manifill.experiments.base import (
+    OURS,
+    PAPER,
+    Claim,
+    Experiment,
+    Fill,
+    Knobs,
+    Outcome,
+    both,
+    errors_of,
+    holes,
+    sweep_rows,
+)
 from manifill.metrics import nrmse
 
 KNOBS = Knobs(multiple=0.5, delta=1e-3)
@@ -40,7 +50,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     masks: dict[float, Mask] = {}
     for rate in config.rates:
         for i in range(config.seeds):
-            M = _holes(X.shape, rate, seed + i)
+            M = holes(X.shape, rate, seed + i)
             masks.setdefault(rate, M)
             what = f"weather, {rate:.0%} missing, run {i + 1}"
             for name, one in both(KNOBS, config.sweeps, X, M, seed + i, what, nrmse).items():
@@ -53,17 +63,11 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
         f"restored, {OURS}": runs[OURS, most][0].filled,
     }
     return Outcome(
-        rows=_rows(runs),
+        rows=sweep_rows(runs, "error in standard deviations"),
         figures={"": _curves(runs, config.rates), "pictures": _pictures(shown)},
         claims=_claims(runs, config.rates, why),
         data=data,
     )
-
-
-def _holes(shape: tuple[int, int], rate: float, seed: int) -> Mask:
-    M = mcar(shape, rate, seed)
-    M[M.all(axis=1), 0] = False
-    return M
 
 
 def _weather(config: Config, data_dir: Path | None) -> tuple[Array, str, str]:
@@ -94,64 +98,47 @@ def _made_up(hours: int, rng: np.random.Generator) -> Array:
     return np.tanh(mixed) + 0.3 * mixed + 0.05 * rng.normal(size=mixed.shape)
 
 
-def _table(runs: Runs, name: str, rate: float) -> Array:
-    longest = max(len(one.errors) for one in runs[name, rate])
-    return np.array([np.pad(one.errors, (0, longest - len(one.errors)), "edge") for one in runs[name, rate]])
-
-
-def _rows(runs: Runs) -> list[dict[str, Any]]:
-    rows = []
-    for (name, rate), fills in runs.items():
-        errors = _table(runs, name, rate)
-        for sweep, (mean, std) in enumerate(zip(errors.mean(axis=0), errors.std(axis=0), strict=True)):
-            rows.append(
-                {
-                    "method": name,
-                    "missing": rate,
-                    "sweep": sweep,
-                    "error in standard deviations": mean,
-                    "standard deviation": std,
-                    "seconds a run": float(np.mean([one.seconds for one in fills])),
-                }
-            )
-    return rows
-
-
 def _claims(runs: Runs, rates: tuple[float, ...], why: str) -> list[Claim]:
     """Both against the random start of the paper's algorithm."""
-    reductions = {}
-    for name in (PAPER, OURS):
-        for rate in rates:
-            start = _table(runs, PAPER, rate)[:, 0].mean()
-            errors = _table(runs, name, rate)
-            reductions[name, rate] = 1 - errors[:, min(3, errors.shape[1] - 1)].mean() / start
-    each = "; ".join(
-        f"{name}: " + ", ".join(f"{reductions[name, rate]:.0%} at {rate:.0%}" for rate in rates)
-        for name in (PAPER, OURS)
-    )
+    third, end = [], []
+    for rate in rates:
+        theirs, ours = (errors_of(runs[name, rate]).mean(axis=0) for name in (PAPER, OURS))
+        third.append(1 - theirs[min(3, len(theirs) - 1)] / theirs[0])
+        end.append(1 - ours[-1] / theirs[0])
+    at = ", ".join(f"{rate:.0%}" for rate in rates)
     return [
         Claim(
             "In 2–3 iterations the error of a random start is reduced by about 70 %.",
-            f"After three sweeps, {each}.",
-            bool(min(reductions.values()) >= 0.7),
+            f"At {at} missing, after three sweeps of the paper's algorithm: "
+            f"{', '.join(f'{share:.0%}' for share in third)}; with defaults, in the end: "
+            f"{', '.join(f'{share:.0%}' for share in end)}.",
+            bool(min(third + end) >= 0.7),
             why,
         )
     ]
 
 
 def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
+    """Sweep by sweep for the paper's algorithm; of defaults, which have rehearsed, where they end."""
     with plots.look():
         figure = Figure(figsize=(9.5, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
-        tables = {f"{name}, {rate:.0%}": _table(runs, name, rate) for name in (PAPER, OURS) for rate in rates}
+        tables = {f"{PAPER}, {rate:.0%}": errors_of(runs[PAPER, rate]) for rate in rates}
         plots.convergence(left, tables, log=False, spread=False)
+        for rate, (color, _, line) in zip(rates, plots.STYLES, strict=False):
+            level = errors_of(runs[OURS, rate])[:, -1].mean()
+            left.axhline(
+                level, color=color, ls=line, lw=1, alpha=0.7, label=f"{OURS}, {rate:.0%}, in the end"
+            )
         left.set(ylabel="error on the holes, standard deviations", ylim=(0, None))
-        left.get_legend().remove()
+        if left.get_legend():
+            left.get_legend().remove()
         deviations = {name: table.std(axis=0) for name, table in tables.items()}
         plots.convergence(right, deviations, log=False)
         right.set(ylabel="its standard deviation over the runs", ylim=(0, None))
-        right.get_legend().remove()
-        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        if right.get_legend():
+            right.get_legend().remove()
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from manifill.plots.style import STYLES
 
@@ -33,7 +33,7 @@ def convergence(
     axes.set(xlabel="sweep", ylabel="error", yscale="log" if log else "linear")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if log:
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        _plain_ticks(axes)
     if len(runs) > 1:
         axes.legend()
     return axes
@@ -44,9 +44,18 @@ def series(axes: Axes, x: npt.ArrayLike, lines: Mapping[str, npt.ArrayLike], **l
     for (name, y), (color, marker, line) in zip(lines.items(), _styles(len(lines)), strict=True):
         axes.plot(np.asarray(x), np.asarray(y), color=color, marker=marker, ls=line, ms=5, label=name)
     axes.set(**labels)
+    if axes.get_yscale() == "log":
+        _plain_ticks(axes)
     if len(lines) > 1:
         axes.legend()
     return axes
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Numbers as people write them, at 1, 2 and 5 of every power of ten."""
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _styles(count: int) -> Sequence[tuple[str, str, Any]]:

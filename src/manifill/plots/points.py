@@ -16,7 +16,7 @@ _SYMBOLS = ("diamond", "circle", "square")  # plotly has no star in three dimens
 def diffusion_map(axes: Any, Y: npt.ArrayLike, color: npt.ArrayLike | None = None, **options: Any) -> Any:
     """Points (n, 3) on axes of three dimensions, coloured by `color` (n,)."""
     x, y, z = np.asarray(Y, dtype=np.float64)[:, :3].T
-    axes.scatter(x, y, z, **{"c": color, "cmap": "cividis", "s": 9, "lw": 0, "depthshade": False, **options})
+    axes.scatter(x, y, z, **{"c": color, "cmap": "cividis", "s": 12, "lw": 0, "depthshade": False, **options})
     axes.set(xticklabels=[], yticklabels=[], zticklabels=[])
     axes.set(xlabel="ψ₁", ylabel="ψ₂", zlabel="ψ₃")
     axes.set_box_aspect(None, zoom=1.15)
@@ -35,7 +35,7 @@ def trails(
     color: npt.ArrayLike | None = None,
 ) -> Any:
     """A cloud (n, 3), and for some points (m, 3) the way from start ★ to final place ● and truth ■."""
-    diffusion_map(axes, Y, color, alpha=0.5)
+    diffusion_map(axes, Y, color, alpha=0.8)
     for i, (a, b, c) in enumerate(zip(_rows(start), _rows(final), _rows(truth), strict=True)):
         shade = STYLES[i % len(STYLES)][0]
         for end, line in ((b, "-"), (c, ":")):

@@ -18,6 +18,8 @@ _PRIOR_OVERALL = 5.0
 # Standard deviations by which the gain of the table over the column means must stand out from what chance
 # makes of it, or twice as many for a column by itself; and a loss of a column, for its mean to be taken.
 _CHANCE = 1.7
+# Share of a column's variance that its hidden entries have at least.
+_LEAST = 0.003
 _TINY = float(np.finfo(float).tiny)
 # A fill must be expected to lower the squared error by this share, or the column mean is taken.
 _WORTH = 0.02
@@ -141,6 +143,8 @@ def accuracy(
         if more.sum() > 0 and before.sum() > 0:
             left = left + more * (left.sum() / before.sum()) / (more.sum() / base.sum())
             before, weight, number = before + base, weight + size[0], number + size[1]
+    # Hidden entries that all happen to be the mean do not say that nothing can go wrong.
+    before = np.maximum(before, _LEAST * weight)
     with np.errstate(invalid="ignore"):
         mean_errors = unit * (before / weight) ** 0.25
     of_mean = np.sqrt((1 - share) * left / np.maximum(before, _TINY))

@@ -51,19 +51,22 @@ def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
     left = Problem.of(given, groups=problem.groups, bounds=problem.bounds)
     rows, columns = np.nonzero(entries[left.rows] & (left.scaling.spread > 0))
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
-    weight = like_the_missing(np.isnan(problem.given[left.rows]))
+    weight = like_the_missing(np.isnan(problem.given[left.rows]), problem.groups)
     before, after = (scaling.spread * scaling.magnitude for scaling in (problem.scaling, left.scaling))
     unit = after[columns] / np.where(before > 0, before, after)[columns]
     return Hidden(left, rows, columns, unit * values[rows, columns], weight[rows, columns], unit)
 
 
-def like_the_missing(M: Mask) -> Array:
+def like_the_missing(M: Mask, groups: Groups | None = None) -> Array:
     """(n, d), what each observed entry counts, for all of them to be like those missing (True in `M`).
 
     Rows that have lost many values are where values are missing, and often unlike the others. The odds that
     an entry is missing, given how many others of its row are, are its weight; where rows do not matter all
-    weigh about the same. Against the truth: docs/accuracy.md.
+    weigh about the same. Columns of a group are one variable. Against the truth: docs/accuracy.md.
     """
+    if groups is not None and len(groups) < M.shape[1]:
+        variables = like_the_missing(M[:, [group[0] for group in groups]])
+        return variables[:, _variable_of(groups)]
     others = (M.sum(axis=1)[:, None] - M).astype(np.float64)
     missing, observed = others[M], others[~M]
     if not missing.size or not observed.size:
@@ -73,7 +76,7 @@ def like_the_missing(M: Mask) -> Array:
         return np.ones(M.shape)
     # Log-odds of two normal distributions with the same variance: a straight line.
     slope = (missing.mean() - observed.mean()) / within
-    variance = (1 / missing.size + 1 / observed.size) / within
+    variance = 2 * (1 / missing.size + 1 / observed.size) / within  # each pair of entries is met twice
     if slope**2 <= 4 * variance:
         return np.ones(M.shape)
     slope *= 1 - 4 * variance / slope**2
@@ -97,15 +100,21 @@ def hidden_sets(
     n_observed = observed[:, first].sum(axis=0)
     size = np.round(min(share, 0.5 / count) * n_observed).astype(int)
     size = np.where((size == 0) & (n_observed >= 2 + 2 * count), 1, size)
-    variable = np.empty(given.shape[1], dtype=np.intp)
-    for i, group in enumerate(groups):
-        variable[list(group)] = i
+    variable = _variable_of(groups)
     sets = []
     for i in range(count):
         entries = ((rank >= i * size) & (rank < (i + 1) * size))[:, variable] & observed
         entries[~(observed & ~entries).any(axis=1)] = False
         sets.append(entries)
     return sets
+
+
+def _variable_of(groups: Groups) -> Indices:
+    """(d,), which of the groups each column is in."""
+    variable = np.empty(sum(map(len, groups)), dtype=np.intp)
+    for i, group in enumerate(groups):
+        variable[list(group)] = i
+    return variable
 
 
 def how_much(problem: Problem) -> tuple[float, int]:
