@@ -104,7 +104,7 @@ def _claims(runs: Runs, rates: tuple[float, ...]) -> list[Claim]:
 
 def _figure(runs: Runs, rates: tuple[float, ...]) -> Figure:
     with plots.look():
-        figure = Figure(figsize=(9.5, 4.2), layout="constrained")
+        figure = Figure(figsize=(9.5, 4.8), layout="constrained")
         left, right = figure.subplots(1, 2)
         counts = {
             f"{PAPER}: 95 % of the loss of error done": _mean(runs, PAPER, rates, arrived),
@@ -112,6 +112,7 @@ def _figure(runs: Runs, rates: tuple[float, ...]) -> Figure:
             f"{OURS}: sweeps made": _mean(runs, OURS, rates, lambda one: len(one.changes)),
         }
         plots.series(left, rates, counts, xlabel="share missing", ylabel="sweeps", ylim=(0, None))
+        left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))  # below, where no line is
         errors = {name: _mean(runs, name, rates, lambda one: one.errors[-1]) for name in (PAPER, OURS)}
         plots.series(right, rates, errors, xlabel="share missing", ylabel="RMSE on the holes", ylim=(0, None))
     return figure

@@ -23,6 +23,9 @@ from manifill.threads import product
 
 # Arithmetic operations from which compiled code is worth loading: some milliseconds of LAPACK.
 _MUCH_WORK = 5e6
+# What a set of rows costs besides, in such operations, when its turn comes in Python: 2,576 pixels of 25
+# pictures took ten times as long as of 200.
+_EACH_SET = 1e5
 # Rows from which factoring in single precision saves more than refining costs.
 _MANY_ROWS = 1000
 
@@ -77,7 +80,7 @@ class Columns:
 
     def _directly(self, K: Array, solver: Solver) -> tuple[Array, list[Report]]:
         unit = mean_diagonal(K)
-        if isinstance(solver, Ridge) and (self.known.work >= _MUCH_WORK or not isinstance(K, np.ndarray)):
+        if isinstance(solver, Ridge) and (not isinstance(K, np.ndarray) or self._worth_compiling()):
             C, added = self.known.solve(K, self.F, solver.added(unit))
             return C, self._report(added, solver.ridge * unit)
         C, reports = np.zeros(self.F.shape), []
@@ -89,6 +92,10 @@ class Columns:
         if isinstance(solver, Ridge):
             return C, self._report(max(report.added for report in reports), solver.ridge * unit)
         return C, reports
+
+    def _worth_compiling(self) -> bool:
+        assert isinstance(self.known, Subsets)
+        return self.known.work + _EACH_SET * len(self.known.columns) >= _MUCH_WORK
 
     def _by_complement(self, K: Array, solver: Solver) -> tuple[Array | None, Array, list[Report]]:
         """P, and x on M, zero on A; no P where the direct way is cheaper or roundings bar this one."""
