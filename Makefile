@@ -11,7 +11,7 @@ demo: $(READY)          ## fill damaged pictures and show what came out
 	$(BIN)/manifill demo
 
 test: $(READY)          ## all tests, doctests included
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 check: $(READY) lint test  ## lint, strict types, tests
 

@@ -341,10 +341,18 @@ class TestWatching:
         X = rng.standard_normal((60, 5))
         X[rng.random(X.shape) < 0.4] = np.nan
         imputer = IGHImputer(
-            Gaussian(MedianDistance(0.7)), solver=Ridge(1e-3), tol=0, max_sweeps=300, random_state=0
+            Gaussian(MedianDistance(0.7)), solver=Ridge(1e-3), tol=1e-12, max_sweeps=300, random_state=0
         )
         assert imputer.fit(X).status_ is Status.PLATEAU
         assert imputer.n_sweeps_ < 300
+
+    def test_with_a_tolerance_of_nothing_all_sweeps_are_made(self, rng):
+        X = rng.standard_normal((30, 4))
+        X[rng.random(X.shape) < 0.4] = np.nan
+        imputer = IGHImputer(
+            Gaussian(MedianDistance(0.7)), solver=Ridge(1e-3), tol=0, max_sweeps=120, random_state=0
+        )
+        assert imputer.fit(X).n_sweeps_ == 120
 
     def test_ctrl_c_leaves_it_fitted_and_is_not_swallowed(self, damaged):
         calls = []

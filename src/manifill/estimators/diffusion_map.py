@@ -70,7 +70,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     >>> from manifill import DiffusionMap
     >>> t = np.linspace(0, 2 * np.pi, 200, endpoint=False)
     >>> X = np.column_stack([np.cos(t), np.sin(t), np.cos(3 * t)])  # a closed curve …
-    >>> Y = DiffusionMap(bandwidth=0.3).fit_transform(X)
+    >>> Y = DiffusionMap(bandwidth=0.1).fit_transform(X)
     >>> radius = np.hypot(*Y.T)
     >>> bool(radius.std() < 0.01 * radius.mean())  # … becomes a circle
     True

@@ -11,6 +11,8 @@ from manifill.sweep.problem import Groups
 
 # Hidden entries of a column that make its error known to about a tenth.
 _ENOUGH = 60
+# A unit is taken for no less of another: standard values are held to a million.
+_LEAST_UNIT = 1e-6
 # The logarithm of the most, or least, that a hidden entry counts.
 _HEAVY = 3.0
 # Entries of a table beyond which one set of hidden ones must do.
@@ -52,8 +54,11 @@ def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
     rows, columns = np.nonzero(entries[left.rows] & (left.scaling.spread > 0))
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
     weight = like_the_missing(np.isnan(problem.given[left.rows]), problem.groups)
-    before, after = (scaling.spread * scaling.magnitude for scaling in (problem.scaling, left.scaling))
-    unit = after[columns] / np.where(before > 0, before, after)[columns]
+    was, now = problem.scaling, left.scaling
+    spread = np.where(was.spread > 0, was.spread, 1.0)
+    unit = np.clip(now.spread / spread * (now.magnitude / was.magnitude), _LEAST_UNIT, 1 / _LEAST_UNIT)[
+        columns
+    ]
     return Hidden(left, rows, columns, unit * values[rows, columns], weight[rows, columns], unit)
 
 
