@@ -55,6 +55,7 @@ class _Blas:
             if self._holders == 0 and not self._owed():
                 self._saved = self._current()
                 self._limit = self._libraries.limit(limits=1)
+                self._let_others_set()
             self._holders += 1
 
     def release(self) -> None:
@@ -62,15 +63,28 @@ class _Blas:
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
-                self._limit.restore_original_limits()
-                self._owing = self._current() < self._saved
+                self._restore()
 
     def _owed(self) -> bool:
-        """Is BLAS still at one thread, released by a thread from which OpenBLAS takes no larger number?"""
+        """Is BLAS still at one thread, since another thread had control of it when it was released?"""
         if self._owing:
-            self._limit.restore_original_limits()
-            self._owing = self._current() < self._saved
+            self._restore()
         return self._owing
+
+    def _restore(self) -> None:
+        self._limit.restore_original_limits()
+        self._let_others_set()
+        self._owing = self._current() < self._saved
+
+    def _let_others_set(self) -> None:
+        """Give up control: threadpoolctl from 3.8 ignores all threads but the last that set OpenBLAS.
+
+        The last to release it need not be the first that held it.
+        """
+        for library in self._libraries.lib_controllers:
+            give_up = getattr(library, "clear_controlling_thread", None)
+            if give_up is not None:
+                give_up()
 
     def _current(self) -> int:
         return max((library["num_threads"] for library in self._libraries.info()), default=1)

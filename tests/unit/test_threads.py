@@ -41,12 +41,18 @@ def test_as_many_threads_as_asked_for():
     assert inside == [1, 1]
 
 
-def test_workers_that_overlap_leave_blas_as_it_was():
+@pytest.mark.parametrize("main_was_first", [False, True])
+def test_workers_that_overlap_leave_blas_as_it_was(main_was_first):
+    if main_was_first:  # and must not stay the only thread that threadpoolctl listens to
+        with Workers(2):
+            pass
     before, n_threads = blas_threads(), Workers().count
     main_entered, first_entered = threading.Event(), threading.Event()
+    seen = []
 
     def first():
         with Workers(2):
+            seen.append(set(blas_threads()))
             first_entered.set()
             main_entered.wait(60)
 
@@ -60,13 +66,24 @@ def test_workers_that_overlap_leave_blas_as_it_was():
         thread.join()
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
+    assert seen == [{1}]
 
 
-def test_what_another_thread_could_not_give_back_is_given_back_by_the_next():
+def test_what_could_not_be_given_back_is_given_back_by_the_next():
     before, n_threads = blas_threads(), Workers().count
-    thread = threading.Thread(target=lambda: Workers(2).__enter__().__exit__())
+    entered, left = threading.Event(), threading.Event()
+
+    def first():
+        with Workers(2):
+            entered.set()
+            assert left.wait(60)
+
+    thread = threading.Thread(target=first)
     thread.start()
-    thread.join()
+    assert entered.wait(60)
+    with threadpool_limits(1, user_api="blas"):  # the main thread has control, and leaves BLAS as it found it
+        left.set()
+        thread.join()
     assert Workers().count == n_threads
     with Workers(2):
         pass
