@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from manifill.cli.watch import console
+from manifill.cli.watch import console, progress_bar
 from manifill.errors import DatasetNotFound, InvalidInput, MissingDependency
 from manifill.experiments import EXPERIMENTS, Experiment, reproduce
 from manifill.experiments.folder import SCALES, write_page
@@ -43,14 +42,7 @@ def _watched(
     experiment: Experiment, folder: Path, scale: str, data_dir: Path | None, seed: int
 ) -> dict[str, Any]:
     """An experiment with a line that says how far it is; where it cannot be run, why."""
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    bar = progress_bar()
     try:
         with bar:
             task = bar.add_task(experiment.title)

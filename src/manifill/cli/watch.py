@@ -9,6 +9,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -37,18 +38,22 @@ def accuracy_in_short(accuracy: Accuracy) -> str:
     return f"Error on known values that were hidden, beside that of the column mean{few}:\n{shown}"
 
 
-def fit_watched(imputer: IGHImputer, X: Any) -> Table:
-    """`imputer.fit_transform(X)` with a progress bar, which vanishes when the run is over."""
-    bar = Progress(
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """A line that says how far a run is, and vanishes when it is over; none where nobody looks."""
+    return Progress(
         SpinnerColumn(),
-        BarColumn(),
-        MofNCompleteColumn(),
+        *columns,
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+def fit_watched(imputer: IGHImputer, X: Any) -> Table:
+    """`imputer.fit_transform(X)` with a progress bar."""
+    bar = progress_bar(BarColumn(), MofNCompleteColumn())
     try:
         with bar:
             task = bar.add_task("looking at the table", total=None)

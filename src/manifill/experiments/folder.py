@@ -82,7 +82,12 @@ def _write(name: str, outcome: Outcome, record: Mapping[str, Any], folder: Path)
     for label, figure in outcome.figures.items():
         for kind in ("png", "svg"):
             with whole(folder / f"{_file(name, label)}.{kind}", "wb") as file:
-                figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+                figure.savefig(
+                    file,
+                    format=kind,
+                    bbox_inches="tight",  # labels beside pictures are not cut
+                    metadata={"Date": None} if kind == "svg" else None,
+                )
     for label, write in outcome.extra.items():
         target = folder / _file(name, label)
         with TemporaryDirectory(dir=folder) as unfinished:
