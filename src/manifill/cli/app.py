@@ -31,7 +31,7 @@ def impute(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Table of numbers: .csv, .tsv or .npy.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Completed table: .csv, .tsv or .npy.")],
     kernel: Annotated[str, typer.Option(help="auto, gaussian, laplacian, semilinear, …")] = "auto",
-    solver: Annotated[str, typer.Option(help="auto, ridge or spectral.")] = "auto",
+    solver: Annotated[str, typer.Option(help="auto, ridge, spectral, landmarks or local.")] = "auto",
     max_sweeps: Annotated[
         int | None, typer.Option(help="Most sweeps over the columns; default: as many as help.")
     ] = None,
@@ -130,8 +130,8 @@ def reproduce(
     experiments.run(name, output, scale, data_dir, seed)
 
 
-def main() -> None:
-    """Run the command line; exit codes: 0 done, 1 cannot be done as asked, 2 wrong usage, 130 interrupted."""
+def run() -> None:
+    """Run the command line, and say in a line what cannot be done."""
     warnings.showwarning = lambda message, *_: console.print(f"manifill: {message}", markup=False)
     try:
         app()

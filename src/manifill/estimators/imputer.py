@@ -17,7 +17,13 @@ from manifill.arrays import Mask, Table
 from manifill.checks import complaint, require_flag, require_number
 from manifill.devices import find_device, from_tensor, memory_of, place
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
-from manifill.estimators.validation import column_labels, read_bounds, read_groups, read_table
+from manifill.estimators.validation import (
+    column_labels,
+    read_bounds,
+    read_groups,
+    read_table,
+    read_weights,
+)
 from manifill.estimators.words import (
     as_generator,
     as_kernel,
@@ -93,6 +99,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     groups : list of lists of columns, or None, default=None
         Columns, by name or number, that belong to one variable and are left out together, such as its
         dummies.
+    column_weights : mapping or list, or None, default=None
+        What columns count when rows are compared: `{"age": 2}`; those not named count 1. Above 0.
     device : None, "auto", "cuda" or another device of torch's, default=None
         Where the arithmetic runs. None is where X is: numpy on the processor, or the card of a torch tensor.
         "auto" takes a card where there is one. Tensors in, tensors out.
@@ -161,6 +169,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         time_limit: float | None = None,
         bounds: Any = "observed",
         groups: Any = None,
+        column_weights: Any = None,
         device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -178,6 +187,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.time_limit = time_limit
         self.bounds = bounds
         self.groups = groups
+        self.column_weights = column_weights
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -277,6 +287,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             given[:, kept],
             groups=read_groups(self.groups, labels, kept),
             bounds=read_bounds(self.bounds, labels, given)[:, kept],
+            weights=read_weights(self.column_weights, labels)[kept],
         )
         plan = Plan(
             start=self._start(given, kept, labels),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
 from manifill.arrays import Array, Mask, Table
-from manifill.checks import complaint
+from manifill.checks import complaint, require_number
 from manifill.errors import InvalidInput
 
 
@@ -184,6 +184,29 @@ def read_groups(groups: Any, labels: Sequence[Any], keep: Mask) -> list[list[int
     positions = [[_position(label, labels, "groups") for label in group] for group in groups]
     kept = [[int(renumber[i]) for i in group if keep[i]] for group in positions]
     return [group for group in kept if group]
+
+
+def read_weights(weights: Any, labels: Sequence[Any]) -> Array:
+    """Weights as users give them, a mapping from columns or one for each → (d,)."""
+    each = np.ones(len(labels))
+    if isinstance(weights, Mapping):
+        positions = [_position(label, labels, "column_weights") for label in weights]
+        given = list(weights.values())
+    elif weights is None or isinstance(weights, _LISTS):
+        given = [] if weights is None else list(weights)
+        positions = list(range(len(given)))
+    else:
+        raise complaint(
+            "column_weights", "None, a mapping such as {'age': 2}, or one number a column", weights
+        )
+    if given and not isinstance(weights, Mapping) and len(given) != len(labels):
+        raise InvalidInput(
+            f"column_weights must have a number for each of the {len(labels)} columns; got {len(given)}."
+        )
+    for position, weight in zip(positions, given, strict=True):
+        require_number(f"column_weights of column {labels[position]!r}", weight, above=0)
+        each[position] = weight
+    return each
 
 
 def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:

@@ -163,12 +163,17 @@ def errors_of(fills: Sequence[Fill]) -> Array:
     return np.array([np.pad(one.errors, (0, longest - len(one.errors)), "edge") for one in fills])
 
 
+def deviation(errors: Array) -> Array:
+    """(sweeps + 1,), the standard deviation over the runs; NaN where there is one run only."""
+    return errors.std(axis=0) if len(errors) > 1 else np.full(errors.shape[1], np.nan)
+
+
 def sweep_rows(runs: Mapping[tuple[str, float], Sequence[Fill]], error: str) -> list[dict[str, Any]]:
     """A line for every method, rate and sweep: mean and standard deviation of the error over the runs."""
     rows = []
     for (name, rate), fills in runs.items():
         errors = errors_of(fills)
-        for sweep, (mean, std) in enumerate(zip(errors.mean(axis=0), errors.std(axis=0), strict=True)):
+        for sweep, (mean, std) in enumerate(zip(errors.mean(axis=0), deviation(errors), strict=True)):
             line = {"method": name, "missing": rate, "sweep": sweep, error: mean, "standard deviation": std}
             seconds = float(np.mean([one.seconds for one in fills]))
             rows.append({**line, "runs": len(fills), "seconds a run": seconds})

@@ -32,7 +32,7 @@ _LINES = 200
 def page(records: Sequence[Mapping[str, Any]], folder: Path) -> str:
     """The page of these records, whose pictures and numbers lie in the folder."""
     done = [record for record in records if "claims" in record]
-    real = [record for record in done if not _synthetic(record)]
+    real = [record for record in done if not is_synthetic(record)]
     claims = [claim for record in real for claim in record["claims"]]
     held = sum(claim["holds"] for claim in claims)
     uncounted = ", those on synthetic data not counted" if len(real) < len(done) else ""
@@ -61,7 +61,8 @@ harmonics for data imputation and reconstruction of missing data</em>, with the 
 """
 
 
-def _synthetic(record: Mapping[str, Any]) -> bool:
+def is_synthetic(record: Mapping[str, Any]) -> bool:
+    """Was this done with made-up data, for the real ones were not there?"""
     return str(record["data"]).startswith("SYNTHETIC")
 
 
@@ -70,7 +71,7 @@ def _section(record: Mapping[str, Any], folder: Path) -> str:
     head = f'<h2 id="{name}">{escape(record["title"])}</h2>'
     if "claims" not in record:
         return f'{head}<p class="synthetic">Not run: {escape(record["why"])}</p>'
-    kind = "data synthetic" if _synthetic(record) else "data"
+    kind = "data synthetic" if is_synthetic(record) else "data"
     versions = ", ".join(f"{library} {number}" for library, number in record["versions"].items())
     return f"""{head}
 <p class="{kind}">{escape(record["where"])}. Run on {escape(record["data"])}. {record["seconds"]:.0f} s, seed

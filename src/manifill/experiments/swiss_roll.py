@@ -22,6 +22,7 @@ from manifill.experiments.base import (
     Knobs,
     Outcome,
     both,
+    deviation,
     errors_of,
     fill,
     sweep_rows,
@@ -113,7 +114,7 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
             errors = {f"{rate:.0%}": errors_of(runs[name, rate]) for rate in rates}
             plots.convergence(column[0], errors, spread=False)
             column[0].set(title=name, ylabel="L² error, mean of the runs", xlabel="")
-            plots.convergence(column[1], {key: one.std(axis=0) for key, one in errors.items()})
+            plots.convergence(column[1], {key: deviation(one) for key, one in errors.items()})
             column[1].set_ylabel("its standard deviation")
             column[1].get_legend().remove()
             column[0].get_legend().set_title("missing")
@@ -168,9 +169,12 @@ def _interactive(panel: _Panel, path: Path) -> None:
         panel.final,
         panel.truth,
         panel.position,
-        f"Swiss roll restored at {TRAILS_RATE:.0%} missing",
+        f"Swiss roll restored at {TRAILS_RATE:.0%} missing<br><sup>start ◆, final ●, truth ■ of five points; "
+        "the cloud is coloured by place along the spiral</sup>",
     )
-    figure.write_html(path, include_plotlyjs=True)
+    page = figure.to_html(include_plotlyjs=True, default_height="95vh")
+    heading = "<head><title>Swiss roll, restored</title>"
+    path.write_text(page.replace("<head>", heading, 1), encoding="utf-8")
 
 
 EXPERIMENT = Experiment(

@@ -19,6 +19,7 @@ from manifill.experiments.base import (
     Knobs,
     Outcome,
     both,
+    deviation,
     errors_of,
     holes,
     sweep_rows,
@@ -133,7 +134,7 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
         left.set(ylabel="error on the holes, standard deviations", ylim=(0, None))
         if left.get_legend():
             left.get_legend().remove()
-        deviations = {name: table.std(axis=0) for name, table in tables.items()}
+        deviations = {name: deviation(table) for name, table in tables.items()}
         plots.convergence(right, deviations, log=False)
         right.set(ylabel="its standard deviation over the runs", ylim=(0, None))
         if right.get_legend():

@@ -77,13 +77,22 @@ def interactive_trails(
                     z=[place[2]],
                     mode="markers",
                     marker=marker,
-                    name=f"{label} of point {i + 1}",
+                    name=label,
+                    hovertext=f"{label} of point {i + 1}",
+                    hoverinfo="text",
                     legendgroup=label,
+                    showlegend=i == 0,
                 )
             )
     axis = {"showticklabels": False, "backgroundcolor": "white", "gridcolor": "#ddd"}
     scene = {f"{name}axis": {**axis, "title": f"ψ{i}"} for i, name in enumerate("xyz", start=1)}
-    return go.Figure(drawn).update_layout(title=title, scene=scene, template="plotly_white", height=700)
+    return go.Figure(drawn).update_layout(
+        title=title,
+        scene=scene,
+        template="plotly_white",
+        legend={"orientation": "h", "y": 0.0},
+        margin={"l": 0, "r": 0, "b": 0},
+    )
 
 
 def _rows(points: npt.ArrayLike) -> Array:

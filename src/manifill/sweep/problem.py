@@ -28,9 +28,11 @@ class Scaling:
     center: Array
     spread: Array
     """0 for constant columns: there is nothing to draw or learn."""
+    weight: Array
+    """Standard units in a standard deviation: what a column counts when rows are compared."""
 
     @classmethod
-    def of(cls, X: Array, M: Mask) -> "Scaling":
+    def of(cls, X: Array, M: Mask, weight: npt.ArrayLike | None = None) -> "Scaling":
         """From the values that are not missing."""
         known = ~M
         count = np.maximum(known.sum(axis=0), 1)
@@ -44,7 +46,13 @@ class Scaling:
         center = np.where(constant & np.isfinite(low), low / magnitude, relative.sum(axis=0) / count)
         deviation = np.where(known, relative - center, 0.0)
         spread = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
-        return cls(frozen(magnitude), frozen(center), frozen(np.where(constant, 0.0, spread)))
+        weight = np.ones(X.shape[1]) if weight is None else np.array(weight, dtype=np.float64)
+        return cls(frozen(magnitude), frozen(center), frozen(np.where(constant, 0.0, spread)), frozen(weight))
+
+    @property
+    def unit(self) -> Array:
+        """A standard unit, in magnitudes."""
+        return self.spread / self.weight
 
     def standardise(self, X: Array) -> Array:
         """User's units → standard units; constant columns → 0.
@@ -52,7 +60,7 @@ class Scaling:
         New rows may lie absurdly far out; beyond a million spreads they are held, so that powers of them
         stay finite.
         """
-        step = np.where(self.spread > 0, self.spread, 1.0)
+        step = np.where(self.spread > 0, self.unit, 1.0)
         with np.errstate(over="ignore"):
             standard = (X / self.magnitude - self.center) / step
         return np.where(self.spread > 0, np.clip(standard, -1e6, 1e6), 0.0)
@@ -61,7 +69,7 @@ class Scaling:
         """Standard units → user's units."""
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
-            restored = (Z * self.spread + self.center) * self.magnitude
+            restored = (Z * self.unit + self.center) * self.magnitude
         return np.clip(restored, -largest, largest)
 
 
@@ -98,6 +106,7 @@ class Problem:
         *,
         groups: Sequence[Sequence[int]] | None = None,
         bounds: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
     ) -> "Problem":
         """Check and standardise.
 
@@ -106,6 +115,7 @@ class Problem:
         X : (N, d), finite numbers, and NaN where a value is missing; no column without a value.
         groups : lists of columns left out together; columns in none of them stand alone.
         bounds : (2, d), lowest and highest value of each column's fills; None for no bounds.
+        weights : (d,), above 0: what each column counts when rows are compared; None for 1 each.
         """
         given = np.array(X)  # a copy: what the caller does to theirs must not reach us
         if given.ndim != 2:
@@ -130,10 +140,12 @@ class Problem:
             raise InvalidInput(
                 f"bounds must be two rows of {d} numbers, lowest and highest, each lowest ≤ its highest."
             )
+        if weights is not None and not _are_weights(np.asarray(weights), d):
+            raise InvalidInput(f"weights must be {d} finite numbers above 0, one for each column.")
         rows = ~missing.all(axis=1)
         values = given[rows].astype(np.float64)
         M = missing[rows]
-        scaling = Scaling.of(values, M)
+        scaling = Scaling.of(values, M, weights)
         Z = scaling.standardise(np.where(M, 0.0, values))
         Z[M] = 0.0
         return cls(
@@ -193,6 +205,11 @@ class Problem:
         largest = np.finfo(given.dtype).max
         fill = np.clip(np.clip(self.scaling.restore(Z), *self.bounds), -largest, largest)
         return np.where(np.isnan(given), fill.astype(given.dtype), given)
+
+
+def _are_weights(weights: npt.NDArray[np.generic], d: int) -> bool:
+    numeric = weights.shape == (d,) and weights.dtype.kind in "fiu"
+    return bool(numeric and np.isfinite(weights).all() and (weights > 0).all())  # type: ignore[operator]
 
 
 def _complete_groups(groups: Sequence[Sequence[int]], d: int) -> Groups:

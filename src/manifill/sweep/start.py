@@ -25,7 +25,8 @@ class NormalStart:
     """Draws from a normal distribution with the observed mean and variance of the column (the paper's)."""
 
     def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
-        draws = rng.standard_normal(problem.shape) * (problem.scaling.spread > 0)
+        scaling = problem.scaling
+        draws = rng.standard_normal(problem.shape) * scaling.weight * (scaling.spread > 0)
         return np.where(problem.M, draws, problem.Z)
 
 
@@ -58,7 +59,7 @@ class LinearStart:
         n, d = problem.shape
         some = np.sort(rng.permutation(n)[: self.most_rows])
         Z, M = problem.Z[some], problem.M[some]
-        mean, uncertain = np.zeros(d), np.diag(M.sum(axis=0).astype(float))
+        mean, uncertain = np.zeros(d), np.diag(M.sum(axis=0) * problem.scaling.weight**2)
         shrinkage = d / (2 * (len(Z) + d))
         for _ in range(self.rounds):
             mean = Z.mean(axis=0)

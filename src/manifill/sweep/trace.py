@@ -18,7 +18,7 @@ class Status(Enum):
     RUNNING = "the sweeps go on"
     SETTLED = "the fill settled: the last sweep changed it by no more than tol"
     PLATEAU = "the changes stopped shrinking: further sweeps would only move the fill about"
-    SWEEP_LIMIT = "all sweeps were done that were allowed or, where hidden entries chose, found worth doing"
+    SWEEP_LIMIT = "all sweeps were done that were allowed, or that hidden entries found worth doing"
     TIME_LIMIT = (
         "the time was up; the fill is that of the last full sweep, or the column means if there was none"
     )

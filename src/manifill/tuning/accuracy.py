@@ -98,11 +98,12 @@ def reliance(columns: Indices, found: Array, truth: Array, d: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Hidden entries (h,) of a table, in standard units.
+    """Hidden entries (h,) of a table, in standard deviations of the columns.
 
-    Their columns, what was found, the truth, and what each counts.
+    Their rows and columns, what was found, the truth, and what each counts.
     """
 
+    rows: Indices
     columns: Indices
     found: Array
     truth: Array
@@ -111,10 +112,11 @@ class Evidence:
     @classmethod
     def of(cls, hidden: Sequence[Hidden], found: Array) -> "Evidence":
         """All that were hidden, one set after the other."""
-        columns, truth, weight = (
-            np.concatenate([getattr(one, name) for one in hidden]) for name in ("columns", "truth", "weight")
+        rows, columns, truth, weight = (
+            np.concatenate([getattr(one, name) for one in hidden])
+            for name in ("rows", "columns", "truth", "weight")
         )
-        return cls(columns, found, truth, weight)
+        return cls(rows, columns, found, truth, weight)
 
     def sums(self, relied_on: Array) -> tuple[Array, Array, Array, Array]:
         """For every column: squared errors of fills and of the mean, weights, all summed, and the number."""

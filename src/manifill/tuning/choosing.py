@@ -61,6 +61,7 @@ class Choice:
     relaxation : how many times the change of a sweep is taken, from the second on.
     share, repeats : how much was hidden, and how often.
     start : where to start from; the fill of a rehearsal to go on from.
+    evidence : what the rehearsal made of every entry hidden from it.
     """
 
     recipe: Recipe
@@ -72,6 +73,7 @@ class Choice:
     share: float = 0.0
     repeats: int = 0
     start: Start | None = None
+    evidence: Evidence | None = None
 
 
 def choose(
@@ -213,6 +215,7 @@ def rehearse(
         share=portion,
         repeats=repeats,
         start=GivenStart(runs[0].fill),
+        evidence=rehearsed,
     )
 
 
@@ -276,6 +279,7 @@ def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> tuple[Prob
         given[:, columns],
         groups=[[place[column] for column in group] for group in groups],
         bounds=problem.bounds[:, columns],
+        weights=problem.scaling.weight[columns],
     )
     return sample, np.array(columns, dtype=np.intp)
 

@@ -50,15 +50,13 @@ def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
     given = np.where(entries, np.nan, problem.given)
     if known is not None:
         given = np.where(np.isnan(known), given, known)
-    left = Problem.of(given, groups=problem.groups, bounds=problem.bounds)
+    left = Problem.of(given, groups=problem.groups, bounds=problem.bounds, weights=problem.scaling.weight)
     rows, columns = np.nonzero(entries[left.rows] & (left.scaling.spread > 0))
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
     weight = like_the_missing(np.isnan(problem.given[left.rows]), problem.groups)
     was, now = problem.scaling, left.scaling
     spread = np.where(was.spread > 0, was.spread, 1.0)
-    unit = np.clip(now.spread / spread * (now.magnitude / was.magnitude), _LEAST_UNIT, 1 / _LEAST_UNIT)[
-        columns
-    ]
+    unit = np.clip(now.unit / spread * (now.magnitude / was.magnitude), _LEAST_UNIT, 1 / _LEAST_UNIT)[columns]
     return Hidden(left, rows, columns, unit * values[rows, columns], weight[rows, columns], unit)
 
 
