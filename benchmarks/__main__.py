@@ -17,6 +17,7 @@ from benchmarks import (
     growth,
     known_sets,
     long,
+    mixed,
     peers,
     profile,
     results,
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "accuracy": accuracy.run,
     "accuracy_worlds": accuracy.run_worlds,
     "calibration": accuracy.run_calibration,
+    "mixed": mixed.run,
 }
 
 

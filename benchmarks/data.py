@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn import datasets
@@ -83,8 +84,11 @@ def holes(shape: tuple[int, int], rate: float, seed: int) -> np.ndarray:
 def _load(name: str) -> np.ndarray | None:
     if hasattr(datasets, f"load_{name}"):
         return getattr(datasets, f"load_{name}")().data
+    loaded = load(name)
+    return None if loaded is None else loaded["X"].reshape(len(loaded["X"]), -1).astype(float)
+
+
+def load(name: str) -> Any:
+    """A file of MANIFILL_DATA: its arrays by name; None where it is not there."""
     path = Path(os.environ.get("MANIFILL_DATA", ""), f"{name}.npz")
-    if not path.is_file():
-        return None
-    X = np.load(path)["X"]
-    return X.reshape(len(X), -1).astype(float)
+    return np.load(path) if path.is_file() else None

@@ -3,13 +3,15 @@
     import manifill
     completed = manifill.impute(table_with_holes)
 
-`IGHImputer` is the same as a scikit-learn transformer, `GeometricHarmonics` extends functions from known
-rows to any rows, `DiffusionMap` finds coordinates on a manifold, and `kernels`, `solvers`, `sweep`, `tuning`,
-`amputation`, `metrics`, `datasets` and `plots` hold the parts.
+`TableImputer` is the same as a scikit-learn transformer, for frames of any columns, `IGHImputer` for arrays
+of numbers; both have intervals and draws, and `pool` pools what is estimated from draws. `GeometricHarmonics`
+extends functions from known rows to any rows, `DiffusionMap` finds coordinates on a manifold, and `kernels`,
+`solvers`, `sweep`, `tuning`, `tables`, `amputation`, `metrics`, `datasets` and `plots` hold the parts.
 """
 
-from manifill import amputation, datasets, kernels, metrics, solvers, sweep, tuning
-from manifill.estimators import DiffusionMap, GeometricHarmonics, IGHImputer, impute
+from manifill import amputation, datasets, kernels, metrics, solvers, sweep, tables, tuning
+from manifill.estimators import DiffusionMap, GeometricHarmonics, IGHImputer, TableImputer, impute
+from manifill.multiple import pool
 
 __version__ = "0.1.0"
 
@@ -17,13 +19,16 @@ __all__ = [
     "DiffusionMap",
     "GeometricHarmonics",
     "IGHImputer",
+    "TableImputer",
     "__version__",
     "amputation",
     "datasets",
     "impute",
     "kernels",
     "metrics",
+    "pool",
     "solvers",
     "sweep",
+    "tables",
     "tuning",
 ]

@@ -4,20 +4,23 @@ from typing import Any
 
 from manifill.errors import InvalidInput
 from manifill.estimators.imputer import IGHImputer
+from manifill.estimators.table import TableImputer
+from manifill.tables import is_frame
 
 
 def impute(X: Any, **options: Any) -> Any:
-    """Fill the missing values of a table of numbers.
+    """Fill the missing values of a table.
 
     Parameters
     ----------
-    X : (n, d) array, list of lists, pandas or polars DataFrame; NaN (or null) where missing.
-    **options : any parameter of `IGHImputer`: kernel, solver, schedule, start, order, max_sweeps, tol,
-        time_limit, bounds, groups, device, n_jobs, random_state, add_indicator, keep_empty_features, verbose.
+    X : a pandas or polars DataFrame or a pyarrow Table, of numbers, categories, dates and text; or an array
+        or list of lists (n, d) of numbers, NaN where missing.
+    **options : any parameter of `TableImputer` (types, bounds, random_state, …) for frames, of `IGHImputer`
+        for arrays.
 
     Returns
     -------
-    The completed table, of the same kind as `X`, all columns as floating-point numbers.
+    The completed table, of the same kind as `X`, with the same columns and types.
 
     Examples
     --------
@@ -26,17 +29,13 @@ def impute(X: Any, **options: Any) -> Any:
     >>> manifill.impute([[1.0, 10.0], [2.0, 20.0], [3.0, nan], [4.0, 40.0]], random_state=0).shape
     (4, 2)
     """
-    unknown = sorted(set(options) - set(IGHImputer().get_params()))
+    imputer = TableImputer() if is_frame(X) else IGHImputer()
+    known = sorted(imputer.get_params())
+    unknown = sorted(set(options) - set(known))
     if unknown:
+        kind = "frames" if is_frame(X) else "arrays"
         raise InvalidInput(
-            f"impute has no option {', '.join(map(repr, unknown))}; "
-            f"the options are {', '.join(sorted(IGHImputer().get_params()))}."
+            f"impute has no option {', '.join(map(repr, unknown))} for {kind}; "
+            f"the options are {', '.join(known)}."
         )
-    library = type(X).__module__.partition(".")[0]
-    imputer = IGHImputer(**options)
-    if library in ("pandas", "polars"):
-        imputer.set_output(transform=library)
-    filled = imputer.fit_transform(X)
-    if library == "pandas" and filled.shape[1] == X.shape[1]:
-        filled.columns = X.columns  # scikit-learn gives columns new names unless theirs are text
-    return filled
+    return imputer.set_params(**options).fit_transform(X)

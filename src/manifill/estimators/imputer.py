@@ -17,6 +17,7 @@ from manifill.arrays import Mask, Table
 from manifill.checks import complaint, require_flag, require_number
 from manifill.devices import find_device, from_tensor, memory_of, place
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
+from manifill.estimators.uncertain import Uncertain
 from manifill.estimators.validation import (
     column_labels,
     read_bounds,
@@ -48,13 +49,13 @@ from manifill.sweep import (
     SweepLimit,
     describe,
 )
-from manifill.tuning import Accuracy, Choice, Plan, choose, rehearse
+from manifill.tuning import Accuracy, Choice, Plan, choose
 
 # What a fit leaves behind besides the attributes that end in an underscore.
-_PRIVATE = ("_model", "_kept", "_labels", "_plan", "_judging_rng", "_came_from", "_accuracy")
+_PRIVATE = ("_model", "_kept", "_labels", "_plan", "_judging_rng", "_came_from", "_judgement")
 
 
-class IGHImputer(TransformerMixin, BaseEstimator):
+class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
     """Fill missing values by iterated geometric harmonics.
 
     Each column is a function on the rows, known on some of them. A kernel between the rows, made from
@@ -195,8 +196,6 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.keep_empty_features = keep_empty_features
         self.verbose = verbose
 
-    _accuracy: Accuracy
-
     def fit(self, X: Any, y: None = None) -> Self:
         """Fill `X` (n, d), NaN where missing, and remember it to fill new rows from."""
         if not self.verbose:
@@ -251,9 +250,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         """The training table as the last full sweep completed it."""
         check_is_fitted(self)
         state = self._model.state
-        given = np.full((len(state.problem.given), self.n_features_in_), np.nan, state.problem.given.dtype)
-        given[:, self._kept] = state.problem.given
-        return place(self._assemble(given, state.X), self._came_from)
+        return place(self._assemble(self._in_place(state.problem.given), state.X), self._came_from)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that come out."""
@@ -349,16 +346,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     def accuracy_(self) -> Accuracy:
         """What to expect of the fills, column by column, measured on hidden entries."""
         check_is_fitted(self)
-        if not self._accuracy:
-            choice = self.tuning_ or rehearse(
-                self._model.state.problem,
-                self.recipe_,
-                replace(self._plan, deadline=math.inf),
-                self._judging_rng,
-            )
-            labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
-            self._accuracy = choice.accuracy.named(labels)
-        return self._accuracy
+        labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
+        return self._judged().accuracy.named(labels)
 
     def _device_and_solver(
         self, came_from: str | None, kernel: Any, shape: tuple[int, int]
@@ -428,7 +417,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     def _store(self, state: State) -> None:
         plan = self._plan
         self._model = Model(state, self.recipe_, plan.tol, plan.max_sweeps, plan.device, plan.n_jobs)
-        self._accuracy = Accuracy()
+        self._judgement = None
         self.n_sweeps_ = state.sweep
         self.status_ = state.status
         self.trace_ = state.trace

@@ -172,7 +172,7 @@ def _interactive(panel: _Panel, path: Path) -> None:
         f"Swiss roll restored at {TRAILS_RATE:.0%} missing<br><sup>start ◆, final ●, truth ■ of five points; "
         "the cloud is coloured by place along the spiral</sup>",
     )
-    page = figure.to_html(include_plotlyjs=True, default_height="95vh")
+    page = figure.to_html(include_plotlyjs=True, default_height="88vh")
     heading = "<head><title>Swiss roll, restored</title>"
     path.write_text(page.replace("<head>", heading, 1), encoding="utf-8")
 

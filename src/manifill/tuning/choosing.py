@@ -181,7 +181,8 @@ def rehearse(
     if not any(len(one.truth) for one in hidden):
         nothing = Evidence.of(hidden, np.zeros(0))
         unknown = accuracy(nothing, None, problem.scaling.spread, np.ones(problem.shape[1]))
-        return Choice(recipe, min(_UNTOLD_SWEEPS, plan.max_sweeps), unknown, share=portion, repeats=repeats)
+        sweeps = min(_UNTOLD_SWEEPS, plan.max_sweeps)
+        return Choice(recipe, sweeps, unknown, share=portion, repeats=repeats, evidence=nothing)
     say(f"rehearsing on {sum(len(one.truth) for one in hidden):,} hidden entries")
     seeds = run_rng.integers(2**32, size=repeats)
     runs = side_by_side(

@@ -1,0 +1,243 @@
+"""`TableImputer`: tables of numbers, categories, dates and words, of any frame library."""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from manifill.arrays import Array
+from manifill.errors import InvalidInput
+from manifill.estimators.imputer import IGHImputer
+from manifill.sweep import State, Status
+from manifill.tables import Encoding, Field, Fields, Frame, Ordered, Quantity
+from manifill.tables.accuracy import TableAccuracy, table_accuracy
+
+
+class TableImputer(TransformerMixin, BaseEstimator):
+    """Fill the missing values of a pandas, polars or pyarrow table, by iterated geometric harmonics.
+
+    What comes out is the same kind of table with the same columns, order, index and types, and observed cells
+    are not touched. Numbers, integers, booleans, categories, ordered categories, dates and times are filled;
+    text and identifiers are handed through. `print(imputer.fields_)` says what each column was taken for.
+
+    Parameters
+    ----------
+    types : mapping from columns to kinds, default=None
+        Where what is inferred is not what you mean: "number", "integer", "boolean", "category", "ordered"
+        ("ordered:low<middle<high"), "date", "cyclic:24" (hours; "cyclic:360" for directions), "text",
+        "identifier"; or a variable from `manifill.tables`.
+    bounds : mapping from columns to pairs, default=None
+        Lowest and highest value: `{"age": (0, 120)}`; either may be None. Fills of other columns keep to the
+        range observed.
+    max_sweeps, time_limit, n_jobs, random_state, verbose : as in `IGHImputer`.
+
+    Attributes
+    ----------
+    fields_ : what each column was taken for, and why.
+    accuracy_ : for every column that has missing values, how well it is filled, measured on hidden entries.
+    imputer_ : the `IGHImputer` that filled the numbers; its `recipe_` and `trace_` say how.
+    status_, n_sweeps_ : how the run ended.
+    completed_ : the training table, completed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from manifill import TableImputer
+    >>> frame = pd.DataFrame({
+    ...     "size": [1.0, 2.0, None, 4.0, 5.0, 6.0, 7.0, 8.0],
+    ...     "kind": ["s", "s", "s", "s", "b", "b", None, "b"],
+    ... })
+    >>> TableImputer(random_state=0).fit_transform(frame).isna().sum().sum()
+    np.int64(0)
+    """
+
+    def __init__(
+        self,
+        types: Any = None,
+        *,
+        bounds: Any = None,
+        max_sweeps: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.types = types
+        self.bounds = bounds
+        self.max_sweeps = max_sweeps
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Fill the table, and remember it to fill new rows from."""
+        for _ in self.iter_fit(X):
+            pass
+        return self
+
+    def fit_transform(self, X: Any, y: None = None) -> Any:
+        """Fill the table and return it completed."""
+        return self.fit(X).completed_
+
+    def iter_fit(self, X: Any) -> Iterator[State]:
+        """`fit`, watched: yields the `State` of the start and of every sweep; see `IGHImputer.iter_fit`."""
+        frame = Frame(X)
+        if not len(frame):
+            raise InvalidInput("A table must have rows; this one has none.")
+        encoding = Encoding.of(frame, self.types, self.bounds)
+        numbers = encoding.encode(frame)
+        if not encoding.width:
+            raise InvalidInput(
+                "A table must have a column with observed values that can be filled from; this one has:\n"
+                f"{encoding.fields}"
+            )
+        self._frame, self._encoding, self.fields_ = frame, encoding, encoding.fields
+        self.n_features_in_ = len(frame.names)
+        self.feature_names_in_ = np.array(frame.names, dtype=object)
+        self.imputer_ = IGHImputer(
+            groups=encoding.groups,
+            bounds=encoding.bounds(numbers),
+            column_weights=encoding.weights(numbers),
+            max_sweeps=self.max_sweeps,
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+        yield from self.imputer_.iter_fit(numbers)
+
+    @property
+    def status_(self) -> Status:
+        check_is_fitted(self)
+        return self.imputer_.status_
+
+    @property
+    def n_sweeps_(self) -> int:
+        check_is_fitted(self)
+        return self.imputer_.n_sweeps_
+
+    @property
+    def max_sweeps_(self) -> int:
+        return self.imputer_.max_sweeps_
+
+    @property
+    def completed_(self) -> Any:
+        """The training table, as the last full sweep completed it."""
+        check_is_fitted(self)
+        return self._encoding.decode(self._frame, self.imputer_.completed_)
+
+    def transform(self, X: Any) -> Any:
+        """Fill new rows from the fitted ones, each on its own."""
+        check_is_fitted(self)
+        frame = Frame(X)
+        lost = [field.name for field in self._encoding if field.name not in frame.names]
+        if lost:
+            raise InvalidInput(f"New rows must have the columns fitted; these are not there: {lost}.")
+        numbers = self._encoding.encode(frame)
+        return self._encoding.decode(frame, self.imputer_.transform(numbers))
+
+    @property
+    def accuracy_(self) -> TableAccuracy:
+        """What to expect of the fills, column by column, measured on hidden entries."""
+        check_is_fitted(self)
+        return table_accuracy(self._encoding, self.imputer_.accuracy_, self.imputer_.errors_)
+
+    def intervals(self, level: float = 0.9) -> tuple[Any, Any]:
+        """Two tables: lower and upper end of an interval that holds each missing value with this probability.
+
+        They have the type of the table, whole numbers where it has whole numbers, and the observed values
+        where it has them. Categories without an order have no intervals, but `probabilities`.
+        """
+        check_is_fitted(self)
+        ends = self.imputer_.intervals(level, bounds=self._hard_bounds())
+        low, high = (
+            self._encoding.decode(self._frame, end, self._fields_with_ends(), outward=side)
+            for end, side in zip(ends, (-1, 1), strict=True)
+        )
+        return low, high
+
+    def deviations(self) -> Any:
+        """A table of numbers: the standard deviation of each fill, in units of its column; 0 where observed.
+
+        Of categories it is the probability that the fill is wrong.
+        """
+        check_is_fitted(self)
+        errors, completed = self.imputer_.errors_, self.imputer_.completed_
+        scaling = errors.problem.scaling
+        half = np.zeros(completed.shape)
+        half[errors.problem.rows] = errors.expected * scaling.spread * scaling.magnitude
+        half[~errors.problem.rows] = scaling.spread * scaling.magnitude
+        found = {}
+        for field in self._encoding:
+            missing = self._frame.column(field.name).missing
+            found[str(field.name)] = np.where(missing, _deviation(field, completed, half), 0.0)
+        return self._frame.like(found)
+
+    def probabilities(self, name: Any) -> Any:
+        """A table with a column for every level of a category or boolean: how likely each row has it."""
+        check_is_fitted(self)
+        field = next((field for field in self._encoding if field.name == name), None)
+        if field is None or not field.variable.chosen:
+            chosen = [field.name for field in self._encoding if field.variable.chosen]
+            raise InvalidInput(f"Probabilities are of categories and booleans, {chosen}; got {name!r}.")
+        variable: Any = field.variable
+        shares = variable.probabilities(self.imputer_.completed_[:, field.columns])
+        return self._frame.like({str(level): shares[:, i] for i, level in enumerate(variable.levels)})
+
+    def draws(self, m: int = 5, *, seed: Any = 0) -> list[Any]:
+        """Completed tables, m of them, whose fills are drawn from what the missing values may be.
+
+        For multiple imputation: fit your model to each, and let `manifill.pool` pool the results.
+        """
+        check_is_fitted(self)
+        chosen = [
+            tuple(range(field.first, field.columns.stop)) for field in self._encoding if field.variable.chosen
+        ]
+        tables = self.imputer_.draws(m, bounds=self._hard_bounds(), chosen=chosen, seed=seed)
+        return [self._encoding.decode(self._frame, numbers) for numbers in tables]
+
+    def _fields_with_ends(self) -> Fields:
+        return Fields(field for field in self._encoding if isinstance(field.variable, Quantity | Ordered))
+
+    def _hard_bounds(self) -> list[tuple[float, float]]:
+        """Bounds of what might be: those that were given, and 0 below what was never negative."""
+        numbers = self._encoding.encode(self._frame)
+        pairs: list[tuple[float, float]] = []
+        for field in self._encoding:
+            low, high = field.variable.bounds(numbers[:, field.columns])
+            if isinstance(field.variable, Quantity) and field.variable.limits is None:
+                least = 0.0 if low[0] >= 0 and not field.variable.log else -np.inf
+                low, high = np.array([least]), np.array([np.inf])
+            pairs += zip(low.tolist(), high.tolist(), strict=True)
+        return pairs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "imputer_") and hasattr(self.imputer_, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _deviation(field: Field, completed: Array, half: Array) -> Array:
+    """Standard deviations in the units of a column, from those of its numbers."""
+    variable: Any = field.variable
+    numbers, spread = completed[:, field.columns], half[:, field.columns]
+    if variable.chosen:
+        wrong: Array = 1 - variable.probabilities(numbers).max(axis=1)
+        return wrong
+    if isinstance(variable, Quantity) and variable.log:
+        skewed: Array = np.exp(numbers[:, 0]) * np.sqrt(np.expm1(np.minimum(spread[:, 0] ** 2, 50.0)))
+        return skewed
+    if variable.kind == "cyclic":
+        angle: Array = variable.period / (2 * np.pi) * np.sqrt((spread**2).sum(axis=1))
+        angle = np.minimum(angle, variable.period / np.sqrt(12))
+        return angle
+    single: Array = spread[:, 0]
+    return single

@@ -1,0 +1,22 @@
+"""Tables of numbers, categories, dates and words, as a matrix that can be filled, and back."""
+
+from manifill.tables.encoding import Encoding, Field, Fields
+from manifill.tables.frames import Frame, is_frame
+from manifill.tables.inference import KINDS
+from manifill.tables.variables import Category, Cyclic, Flag, Ordered, Quantity, Untouched, Variable
+
+__all__ = [
+    "KINDS",
+    "Category",
+    "Cyclic",
+    "Encoding",
+    "Field",
+    "Fields",
+    "Flag",
+    "Frame",
+    "Ordered",
+    "Quantity",
+    "Untouched",
+    "Variable",
+    "is_frame",
+]

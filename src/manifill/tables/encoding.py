@@ -1,0 +1,135 @@
+"""A table of mixed columns as a matrix of numbers, and back."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from manifill.arrays import Array
+from manifill.tables.frames import Frame
+from manifill.tables.inference import check_names, declared, infer
+from manifill.tables.variables import Untouched, Variable
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a table: what it was taken for, why, and where its numbers are in the matrix."""
+
+    name: Any
+    variable: Variable
+    reason: str
+    first: int
+
+    @property
+    def columns(self) -> slice:
+        return slice(self.first, self.first + self.variable.width)
+
+    @property
+    def word(self) -> str:
+        """What it is, for reports."""
+        return str(getattr(self.variable, "word", self.variable.kind))
+
+    @property
+    def modelled(self) -> bool:
+        return self.variable.width > 0
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.word} ({self.reason})"
+
+
+class Fields(tuple[Field, ...]):
+    """A `Field` for every column; `print` shows what each was taken for."""
+
+    def __str__(self) -> str:
+        width = max([6, *(len(str(field.name)) for field in self)])
+        kinds = max([4, *(len(field.word) for field in self)])
+        lines = [f"{'column':<{width}}  {'type':<{kinds}}  because"]
+        lines += [f"{field.name!s:<{width}}  {field.word:<{kinds}}  {field.reason}" for field in self]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How the columns of a table become numbers.
+
+    Attributes
+    ----------
+    fields : one for every column of the table, in its order.
+    """
+
+    fields: Fields
+
+    @classmethod
+    def of(
+        cls, frame: Frame, types: Mapping[Any, Any] | None, bounds: Mapping[Any, Any] | None
+    ) -> "Encoding":
+        """What the columns are taken for: as the user says, or else inferred."""
+        types, bounds = types or {}, bounds or {}
+        check_names(types, frame.names, "types")
+        check_names(bounds, frame.names, "bounds")
+        fields, first = [], 0
+        for name in frame.names:
+            column = frame.column(name)
+            limits = bounds.get(name)
+            if name in types:
+                variable, reason = declared(column, types[name], limits)
+            else:
+                variable, reason = infer(column, limits)
+            fields.append(Field(name, variable, reason, first))
+            first += variable.width
+        return cls(Fields(fields))
+
+    def __iter__(self) -> Iterator[Field]:
+        """The fields that are modelled."""
+        return (field for field in self.fields if field.modelled)
+
+    @cached_property
+    def width(self) -> int:
+        return sum(field.variable.width for field in self.fields)
+
+    def encode(self, frame: Frame) -> Array:
+        """(n, width), NaN where a value is missing."""
+        X = np.empty((len(frame), self.width))
+        for field in self:
+            X[:, field.columns] = field.variable.encode(frame.column(field.name).plain())
+        return X
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """Numbers that belong to one column of the table."""
+        return [list(range(field.first, field.columns.stop)) for field in self if field.variable.width > 1]
+
+    def bounds(self, X: Array) -> list[tuple[float, float]]:
+        """Lowest and highest fill of every number."""
+        pairs: list[tuple[float, float]] = []
+        for field in self:
+            low, high = field.variable.bounds(X[:, field.columns])
+            pairs += zip(low.tolist(), high.tolist(), strict=True)
+        return pairs
+
+    def weights(self, X: Array) -> list[float]:
+        """What every number counts when rows are compared."""
+        return [weight for field in self for weight in field.variable.weights(X[:, field.columns]).tolist()]
+
+    def decode(self, frame: Frame, X: Array, fields: Iterable[Field] | None = None, outward: int = 0) -> Any:
+        """The native table of `frame`, with the numbers of `X` where its values are missing.
+
+        Parameters
+        ----------
+        fields : those to fill; default: all that are modelled.
+        outward : round down (-1), up (1), or to the nearest (0).
+        """
+        fills = {}
+        for field in self if fields is None else fields:
+            column = frame.column(field.name)
+            rows = np.flatnonzero(column.missing)
+            if len(rows):
+                numbers = X[rows, field.columns]
+                fills[field.name] = column, rows, field.variable.decode(numbers, outward)
+        return frame.with_fills(fills)
+
+    @property
+    def untouched(self) -> list[Field]:
+        return [field for field in self.fields if isinstance(field.variable, Untouched)]
