@@ -12,6 +12,7 @@ from benchmarks import (
     ablation,
     accuracy,
     cold,
+    coverage,
     defaults,
     device,
     growth,
@@ -19,6 +20,7 @@ from benchmarks import (
     long,
     mixed,
     peers,
+    pooling,
     profile,
     results,
     schedule,
@@ -47,6 +49,8 @@ BENCHMARKS = {
     "accuracy_worlds": accuracy.run_worlds,
     "calibration": accuracy.run_calibration,
     "mixed": mixed.run,
+    "coverage": coverage.run,
+    "pooling": pooling.run,
 }
 
 

@@ -28,9 +28,9 @@ from manifill.sweep.ledger import Ledger
 from manifill.sweep.problem import Groups
 from manifill.uncertainty import Errors
 
-# Sweeps after which a chain has forgotten the fill it began with.
+# Sweeps after which values of a row agree.
 _SWEEPS = 5
-# Rows up to which all pairs are looked at; beyond, errors of hidden entries are drawn instead.
+# Rows up to which all pairs are looked at; beyond, fills with errors as expected must do.
 _ROWS = 2000
 
 
@@ -57,10 +57,10 @@ def draws(
     by_process = len(problem.Z) <= _ROWS and isinstance(recipe.solver, Ridge) and recipe.additive
     for i, chain in enumerate(rng.spawn(m)):
         say(f"drawing table {i + 1} of {m}")
-        if by_process:
-            yield _chain(problem, errors.Z, recipe, chain, bounds, chosen)
-        else:
-            yield _with_errors(errors, chain, bounds, chosen)
+        # Each value has about the error it may have, but alone; a chain from there has them agree. From the
+        # fill itself it would take long to get as far where columns say nearly the same.
+        Z = _with_errors(errors, chain, bounds, chosen)
+        yield _chain(problem, Z, recipe, chain, bounds, chosen) if by_process else Z
 
 
 def _chain(
@@ -142,21 +142,14 @@ def _chosen(problem: Problem, group: Any, standard: Array, rng: np.random.Genera
 
 
 def _with_errors(errors: Errors, rng: np.random.Generator, bounds: Array, chosen: Groups) -> Array:
-    """The fill, with an error drawn for every entry from those of the hidden entries of its column."""
-    problem, Z = errors.problem, np.array(errors.Z)
-    of_some = {column for group in chosen for column in group}
-    for j in np.flatnonzero(problem.incomplete):
-        if j in of_some:
-            continue
-        M = problem.M[:, j]
-        relative = errors.relative(int(j))
-        drawn = rng.choice(relative, int(M.sum())) if len(relative) else rng.standard_normal(int(M.sum()))
-        Z[M, j] += errors.expected[M, j] * drawn * problem.scaling.weight[j]
-        Z[M, j] = np.clip(Z[M, j], bounds[0, j], bounds[1, j])
+    """The fill, with errors drawn for the missing entries."""
+    problem = errors.problem
+    Z: Array = np.clip(errors.Z + errors.drawn(rng) * problem.scaling.weight, *bounds)
+    Z = np.where(problem.to_learn, Z, errors.Z)
     for group in map(np.array, chosen):
         M = problem.M[:, group[0]]
         if problem.incomplete[group].any():
-            Z[np.ix_(M, group)] = _chosen(problem, group, Z[np.ix_(M, group)], rng)
+            Z[np.ix_(M, group)] = _chosen(problem, group, errors.Z[np.ix_(M, group)], rng)
     return Z
 
 

@@ -6,14 +6,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 import manifill
 from manifill import files
-from manifill.cli.watch import accuracy_in_short, console, fit_watched
-from manifill.errors import InvalidInput, ManifillError, MissingDependency
-from manifill.estimators import IGHImputer
+from manifill.cli import words
+from manifill.cli.watch import Interrupted, console
+from manifill.errors import ManifillError, MissingDependency
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 
@@ -26,67 +25,230 @@ def about(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
+Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="IN", help=f"Table: {', '.join(files.FORMATS)}, or - for csv from a pipe.", show_default=False
+    ),
+]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="OUT", help="Completed table; its ending tells the format, - is a pipe."
+    ),
+]
+Missing = Annotated[
+    str,
+    typer.Option(
+        metavar="LIST",
+        help="Cells of text files that stand for a missing value, commas between; replaces the default list. "
+        "Empty cells always do.",
+    ),
+]
+Types = Annotated[
+    str,
+    typer.Option(
+        metavar="LIST",
+        help='What columns are, where it is not as inferred: "zip=category,hour=cyclic:24,note=text".',
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Does the first line hold names? Default: unless all of it is numbers."
+    ),
+]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of text files, such as latin-1.")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="Between cells of text files; default: as the first line has."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON, for machines.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+DEFAULT_MISSING = ",".join(files.MISSING[1:])
+
+
 @app.command()
 def impute(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Table of numbers: .csv, .tsv or .npy.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Completed table: .csv, .tsv or .npy.")],
-    kernel: Annotated[str, typer.Option(help="auto, gaussian, laplacian, semilinear, …")] = "auto",
-    solver: Annotated[str, typer.Option(help="auto, ridge, spectral, landmarks or local.")] = "auto",
-    max_sweeps: Annotated[
-        int | None, typer.Option(help="Most sweeps over the columns; default: as many as help.")
+    source: Source,
+    output: Output,
+    columns: Annotated[
+        str, typer.Option(metavar="LIST", help="Fill these columns only, commas between; all are looked at.")
+    ] = "",
+    types: Types = "",
+    bounds: Annotated[
+        str,
+        typer.Option(metavar="LIST", help='Lowest and highest fill: "age=0:120,price=0:"; else as observed.'),
+    ] = "",
+    missing_values: Missing = DEFAULT_MISSING,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Column to hand through untouched; may be repeated."),
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same result.")] = 0,
-    missing_values: Annotated[
+    intervals: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LEVEL", help="Add columns NAME_low and NAME_high: 0.9 holds nine of ten values."
+        ),
+    ] = None,
+    draws: Annotated[
+        int,
+        typer.Option(
+            metavar="M", min=0, help="Also write M tables drawn at random, OUT-draw1, …: multiple imputation."
+        ),
+    ] = 0,
+    report: Annotated[
+        Path | None, typer.Option(metavar="HTML", help="Write a page that shows what was missing and done.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Save the fitted model, to fill new rows later.")
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Fill with a saved model, each row on its own.")
+    ] = None,
+    max_sweeps: Annotated[
+        int | None, typer.Option(min=1, help="Most sweeps over the columns; default: as many as help.")
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Most seconds.")] = None,
+    seed: Seed = 0,
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = None,
+    keep_last: Annotated[
+        bool, typer.Option("--keep-last", help="After Ctrl-C write the fill of the last full sweep.")
+    ] = False,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Fill the missing values of a table: numbers, categories, dates; text is handed through.
+
+    Cells that are not missing go out as they came in. Says how well each column was filled, measured on
+    values that were known and hidden.
+
+    Examples
+    --------
+      manifill impute people.csv -o filled.csv
+
+      manifill impute people.csv -o filled.parquet --types "zip=category" --bounds "age=0:120" --intervals 0.9
+
+      manifill impute people.csv -o filled.csv --missing-values "NA,-999" --report report.html
+
+      manifill impute people.csv -o filled.csv --save people.model
+
+      manifill impute new.csv -o new-filled.csv --model people.model
+
+      cat people.csv | manifill impute - -o - > filled.csv
+    """
+    from manifill.cli import impute as filling
+
+    kinds = {**words.types(types), **dict.fromkeys(skip or (), "text")}
+    try:
+        filling.run(
+            source,
+            output,
+            columns=words.names(columns),
+            types=kinds,
+            bounds=words.bounds(bounds),
+            reading=words.reading(missing_values, header, encoding, delimiter),
+            max_sweeps=max_sweeps,
+            time_limit=time_limit,
+            seed=seed,
+            intervals=intervals,
+            draws=draws,
+            report=report,
+            save=save,
+            model=model,
+            keep_last=keep_last,
+            force=force,
+            as_json=as_json,
+        )
+    except Interrupted:
+        console.print("manifill: interrupted; nothing was written.")
+        raise typer.Exit(130) from None
+
+
+@app.command()
+def inspect(
+    source: Source,
+    types: Types = "",
+    missing_values: Missing = DEFAULT_MISSING,
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is missing of a table, in which patterns, and whether it is likely missing at random.
+
+    Examples
+    --------
+      manifill inspect people.csv
+
+      manifill inspect people.csv --json
+    """
+    from manifill.cli import looking
+
+    kinds = words.types(types)
+    looking.inspect(source, kinds, words.reading(missing_values, header, encoding, delimiter), as_json)
+
+
+@app.command()
+def compare(
+    source: Source,
+    types: Types = "",
+    share: Annotated[float, typer.Option(help="Share of the known values that is hidden.")] = 0.1,
+    missing_values: Missing = DEFAULT_MISSING,
+    seed: Seed = 0,
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = None,
+    as_json: Json = False,
+) -> None:
+    """Hide known values of your table and see who fills them best: manifill, neighbours, iterative, simple.
+
+    Examples
+    --------
+      manifill compare people.csv
+
+      manifill compare people.csv --share 0.2 --json
+    """
+    from manifill.cli import looking
+
+    kinds = words.types(types)
+    reading = words.reading(missing_values, header, encoding, delimiter)
+    looking.compare(source, kinds, reading, share, seed, as_json)
+
+
+@app.command()
+def ampute(
+    source: Source,
+    output: Output,
+    rate: Annotated[float, typer.Option(help="Share of the known values that is removed.")] = 0.2,
+    mechanism: Annotated[
         str,
         typer.Option(
-            help="Cells that stand for a missing value, with commas between; replaces the default list. "
-            "Empty cells always do."
+            help="mcar: anywhere; mar: depending on other columns; mnar: depending on the value itself."
         ),
-    ] = ",".join(files.MISSING[1:]),
-    skip: Annotated[
-        list[str] | None, typer.Option(help="Column to hand through untouched; may be repeated.")
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option(
-            "--header/--no-header",
-            help="Does the first line hold names? Default: unless all of it is numbers.",
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")] = False,
+    ] = "mcar",
+    missing_values: Missing = DEFAULT_MISSING,
+    seed: Seed = 0,
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = None,
+    force: Force = False,
 ) -> None:
-    """Fill the missing values of a table of numbers.
+    """Make holes in a table, to try how well they are filled.
 
-    Example: manifill impute holes.csv -o filled.csv --missing-values "NA,-999"
+    Examples
+    --------
+      manifill ampute whole.csv -o holes.csv --rate 0.3
+
+      manifill ampute whole.csv -o holes.csv --mechanism mar --seed 1
     """
-    files.check_output(output)
-    if output.exists() and not force:
-        raise InvalidInput(f"{output} exists already; use --force to replace it.")
-    table = files.read(source, missing=("", *missing_values.split(",")), skip=skip or (), header=header)
-    imputer = IGHImputer(
-        kernel,
-        solver=solver,
-        max_sweeps="auto" if max_sweeps is None else max_sweeps,
-        time_limit=time_limit,
-        random_state=seed,
-    )
-    missing = np.isnan(table.X)
-    empty = np.asarray(missing.all(axis=0))
-    if empty.all():
-        raise InvalidInput(f"{source} has no observed number at all; there is nothing to fill from.")
-    filled = table.X.copy()
-    filled[:, ~empty] = fit_watched(imputer, table.X[:, ~empty])
-    files.write(table.filled(filled), output)
-    holes = int(missing[:, ~empty].sum())
-    summary = f"{output}: filled {holes:,} of {table.X.size:,} values, sweeps: {imputer.n_sweeps_}."
-    console.print(summary, markup=False)
-    console.print(f"{imputer.status_.value.capitalize()}.")
-    kept = [name for name, none in zip(table.columns, empty, strict=True) if not none]
-    console.print(accuracy_in_short(imputer.accuracy_.named(kept)), markup=False, highlight=False)
-    if empty.any():
-        names = [name for name, none in zip(table.columns, empty, strict=True) if none]
-        console.print(f"Left empty, since nothing was observed there: {', '.join(names)}", markup=False)
+    from manifill.cli import looking
+
+    reading = words.reading(missing_values, header, encoding, delimiter)
+    looking.ampute(source, output, rate, mechanism, reading, seed, force)
 
 
 @app.command()

@@ -414,6 +414,19 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") or name in _PRIVATE]:
             delattr(self, name)
 
+    @classmethod
+    def _restored(cls, state: State, choice: Choice, recipe: Recipe, max_sweeps: int, tol: float) -> Self:
+        """A fitted imputer from what a file holds of it."""
+        self = cls(tol=tol)
+        d = state.problem.given.shape[1]
+        self._plan = Plan(tol=tol, max_sweeps=max_sweeps)
+        self._kept, self._labels = np.ones(d, dtype=np.bool_), [f"x{i}" for i in range(d)]
+        self._came_from, self.indicator_, self.n_features_in_ = None, None, d
+        self.recipe_, self.max_sweeps_, self.tuning_ = recipe, max_sweeps, choice
+        self.kernel_, self.solver_ = recipe.main.kernel, recipe.main.solver
+        self._store(state)
+        return self
+
     def _store(self, state: State) -> None:
         plan = self._plan
         self._model = Model(state, self.recipe_, plan.tol, plan.max_sweeps, plan.device, plan.n_jobs)

@@ -1,6 +1,7 @@
 """`TableImputer`: tables of numbers, categories, dates and words, of any frame library."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from manifill.arrays import Array
 from manifill.errors import InvalidInput
 from manifill.estimators.imputer import IGHImputer
 from manifill.sweep import State, Status
-from manifill.tables import Encoding, Field, Fields, Frame, Ordered, Quantity
+from manifill.tables import Encoding, Field, Frame, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, table_accuracy
 
 
@@ -84,19 +85,19 @@ class TableImputer(TransformerMixin, BaseEstimator):
 
     def iter_fit(self, X: Any) -> Iterator[State]:
         """`fit`, watched: yields the `State` of the start and of every sweep; see `IGHImputer.iter_fit`."""
-        frame = Frame(X)
-        if not len(frame):
+        table = as_source(X)
+        if not len(table):
             raise InvalidInput("A table must have rows; this one has none.")
-        encoding = Encoding.of(frame, self.types, self.bounds)
-        numbers = encoding.encode(frame)
+        encoding = Encoding.of(table, self.types, self.bounds)
+        numbers = encoding.encode(table)
         if not encoding.width:
             raise InvalidInput(
                 "A table must have a column with observed values that can be filled from; this one has:\n"
                 f"{encoding.fields}"
             )
-        self._frame, self._encoding, self.fields_ = frame, encoding, encoding.fields
-        self.n_features_in_ = len(frame.names)
-        self.feature_names_in_ = np.array(frame.names, dtype=object)
+        self._table, self._encoding, self.fields_ = table, encoding, encoding.fields
+        self.n_features_in_ = len(table.names)
+        self.feature_names_in_ = np.array(table.names, dtype=object)
         self.imputer_ = IGHImputer(
             groups=encoding.groups,
             bounds=encoding.bounds(numbers),
@@ -127,17 +128,17 @@ class TableImputer(TransformerMixin, BaseEstimator):
     def completed_(self) -> Any:
         """The training table, as the last full sweep completed it."""
         check_is_fitted(self)
-        return self._encoding.decode(self._frame, self.imputer_.completed_)
+        return self._completed(self.imputer_.completed_)
 
     def transform(self, X: Any) -> Any:
         """Fill new rows from the fitted ones, each on its own."""
         check_is_fitted(self)
-        frame = Frame(X)
-        lost = [field.name for field in self._encoding if field.name not in frame.names]
+        table = as_source(X)
+        lost = [field.name for field in self._encoding if field.name not in table.names]
         if lost:
             raise InvalidInput(f"New rows must have the columns fitted; these are not there: {lost}.")
-        numbers = self._encoding.encode(frame)
-        return self._encoding.decode(frame, self.imputer_.transform(numbers))
+        numbers = self._encoding.encode(table)
+        return table.completed(self._encoding.fills(table, self.imputer_.transform(numbers)))
 
     @property
     def accuracy_(self) -> TableAccuracy:
@@ -152,12 +153,9 @@ class TableImputer(TransformerMixin, BaseEstimator):
         where it has them. Categories without an order have no intervals, but `probabilities`.
         """
         check_is_fitted(self)
-        ends = self.imputer_.intervals(level, bounds=self._hard_bounds())
-        low, high = (
-            self._encoding.decode(self._frame, end, self._fields_with_ends(), outward=side)
-            for end, side in zip(ends, (-1, 1), strict=True)
-        )
-        return low, high
+        ends = self.imputer_.intervals(level, bounds=self.hard_bounds())
+        fields = [field for field in self._encoding if isinstance(field.variable, Quantity | Ordered)]
+        return self._completed(ends[0], fields, -1), self._completed(ends[1], fields, 1)
 
     def deviations(self) -> Any:
         """A table of numbers: the standard deviation of each fill, in units of its column; 0 where observed.
@@ -172,9 +170,9 @@ class TableImputer(TransformerMixin, BaseEstimator):
         half[~errors.problem.rows] = scaling.spread * scaling.magnitude
         found = {}
         for field in self._encoding:
-            missing = self._frame.column(field.name).missing
+            missing = self._fitted_table().column(field.name).missing
             found[str(field.name)] = np.where(missing, _deviation(field, completed, half), 0.0)
-        return self._frame.like(found)
+        return self._fitted_table().like(found)
 
     def probabilities(self, name: Any) -> Any:
         """A table with a column for every level of a category or boolean: how likely each row has it."""
@@ -185,7 +183,9 @@ class TableImputer(TransformerMixin, BaseEstimator):
             raise InvalidInput(f"Probabilities are of categories and booleans, {chosen}; got {name!r}.")
         variable: Any = field.variable
         shares = variable.probabilities(self.imputer_.completed_[:, field.columns])
-        return self._frame.like({str(level): shares[:, i] for i, level in enumerate(variable.levels)})
+        return self._fitted_table().like(
+            {str(level): shares[:, i] for i, level in enumerate(variable.levels)}
+        )
 
     def draws(self, m: int = 5, *, seed: Any = 0) -> list[Any]:
         """Completed tables, m of them, whose fills are drawn from what the missing values may be.
@@ -196,15 +196,48 @@ class TableImputer(TransformerMixin, BaseEstimator):
         chosen = [
             tuple(range(field.first, field.columns.stop)) for field in self._encoding if field.variable.chosen
         ]
-        tables = self.imputer_.draws(m, bounds=self._hard_bounds(), chosen=chosen, seed=seed)
-        return [self._encoding.decode(self._frame, numbers) for numbers in tables]
+        tables = self.imputer_.draws(m, bounds=self.hard_bounds(), chosen=chosen, seed=seed)
+        return [self._completed(numbers) for numbers in tables]
 
-    def _fields_with_ends(self) -> Fields:
-        return Fields(field for field in self._encoding if isinstance(field.variable, Quantity | Ordered))
+    def save(self, path: Any) -> None:
+        """Write what is needed to fill new rows into a file, which is safe to load whoever made it."""
+        from manifill.estimators import saving
 
-    def _hard_bounds(self) -> list[tuple[float, float]]:
+        check_is_fitted(self)
+        imputer = self.imputer_
+        state, choice = imputer._model.state, imputer._judged()
+        saving.save(
+            Path(path), self.fields_, state, choice, imputer.recipe_, imputer.max_sweeps_, imputer.tol
+        )
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """An imputer from a file that `save` wrote, to `transform` new rows; its own table is not in it."""
+        from manifill.estimators import saving
+
+        fields, state, choice, recipe, max_sweeps, tol = saving.load(Path(path))
+        imputer = IGHImputer._restored(state, choice, recipe, max_sweeps, tol)
+        self = cls()
+        self.fields_, self._encoding, self.imputer_ = fields, Encoding(fields), imputer
+        self.n_features_in_ = len(fields)
+        self.feature_names_in_ = np.array([field.name for field in fields], dtype=object)
+        return self
+
+    def _fitted_table(self) -> Source:
+        check_is_fitted(self)
+        if not hasattr(self, "_table"):
+            raise InvalidInput(
+                "A model from a file fills new rows, by transform; it has no table of its own."
+            )
+        return self._table
+
+    def _completed(self, numbers: Array, fields: Any = None, outward: int = 0) -> Any:
+        table = self._fitted_table()
+        return table.completed(self._encoding.fills(table, numbers, fields, outward))
+
+    def hard_bounds(self) -> list[tuple[float, float]]:
         """Bounds of what might be: those that were given, and 0 below what was never negative."""
-        numbers = self._encoding.encode(self._frame)
+        numbers = self._encoding.encode(self._fitted_table())
         pairs: list[tuple[float, float]] = []
         for field in self._encoding:
             low, high = field.variable.bounds(numbers[:, field.columns])
@@ -223,6 +256,11 @@ class TableImputer(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def as_source(X: Any) -> Source:
+    """A table of manifill's own as it is, any other through the frame libraries."""
+    return X if hasattr(X, "completed") and hasattr(X, "like") else Frame(X)
 
 
 def _deviation(field: Field, completed: Array, half: Array) -> Array:

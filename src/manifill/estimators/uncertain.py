@@ -56,7 +56,7 @@ class Uncertain:
         state = self._model.state
         reliance = choice.recipe.relied_on(np.arange(state.problem.shape[1]))
         assert choice.evidence is not None
-        return Errors(state.problem, np.asarray(state.Z), choice.evidence, reliance)
+        return Errors(state.problem, np.asarray(state.Z), choice.evidence, reliance, choice.share)
 
     def intervals(self, level: float = 0.9, *, bounds: Any = None) -> tuple[Any, Any]:
         """Lower and upper end of an interval that holds each missing value with this probability.

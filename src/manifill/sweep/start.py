@@ -1,5 +1,6 @@
 """Where the sweeps start: the first values of the missing entries, in standard units."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,6 +57,11 @@ class LinearStart:
     most_rows: int = 2000
 
     def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
+        filled, _ = _expected(problem.Z, problem.M, *self.distribution(problem, rng))
+        return filled * (problem.scaling.spread > 0)
+
+    def distribution(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Mean (d,) and inverse of the covariance (d, d), in standard units."""
         n, d = problem.shape
         some = np.sort(rng.permutation(n)[: self.most_rows])
         Z, M = problem.Z[some], problem.M[some]
@@ -68,8 +74,23 @@ class LinearStart:
             covariance = (1 - shrinkage) * covariance + shrinkage * np.diag(variances) + 1e-6 * np.eye(d)
             precision = np.linalg.inv(covariance)
             Z, uncertain = _expected(Z, M, mean, precision)
-        filled, _ = _expected(problem.Z, problem.M, mean, precision)
-        return filled * (problem.scaling.spread > 0)
+        return mean, precision
+
+
+def left_over(M: Mask, precision: Array) -> Iterator[tuple[slice, Array]]:
+    """Covariances (rows, d, d) of what is missing (True in M) given the rest, chunk after chunk of rows.
+
+    Of a row with missing entries m that is P[m, m]⁻¹; 0 elsewhere.
+    """
+    diagonal = np.arange(len(precision))
+    chunk = max(1, _CHUNK // precision.size)
+    for first in range(0, len(M), chunk):
+        rows = slice(first, first + chunk)
+        missing = M[rows]
+        both = missing[:, :, None] & missing[:, None, :]
+        within = np.where(both, precision, 0.0)
+        within[:, diagonal, diagonal] += ~missing  # 1 for observed entries, which then keep apart
+        yield rows, np.linalg.inv(within) * both
 
 
 def _expected(Z: Array, M: Mask, mean: Array, precision: Array) -> tuple[Array, Array]:
@@ -79,15 +100,8 @@ def _expected(Z: Array, M: Mask, mean: Array, precision: Array) -> tuple[Array, 
     """
     filled = Z.copy()
     uncertain = np.zeros_like(precision)
-    diagonal = np.arange(len(precision))
-    chunk = max(1, _CHUNK // precision.size)
-    for first in range(0, len(Z), chunk):
-        rows = slice(first, first + chunk)
+    for rows, left in left_over(M, precision):
         missing = M[rows]
-        both = missing[:, :, None] & missing[:, None, :]
-        within = np.where(both, precision, 0.0)
-        within[:, diagonal, diagonal] += ~missing  # 1 for observed entries, which then keep apart
-        left = np.linalg.inv(within) * both
         drawn = np.where(missing, 0.0, Z[rows] - mean) @ precision
         filled[rows] = np.where(missing, mean - np.einsum("rij,rj->ri", left, drawn), Z[rows])
         uncertain += left.sum(axis=0)

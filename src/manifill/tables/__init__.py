@@ -3,6 +3,8 @@
 from manifill.tables.encoding import Encoding, Field, Fields
 from manifill.tables.frames import Frame, is_frame
 from manifill.tables.inference import KINDS
+from manifill.tables.inspection import Inspection, inspect
+from manifill.tables.source import Fills, Source, SourceColumn
 from manifill.tables.variables import Category, Cyclic, Flag, Ordered, Quantity, Untouched, Variable
 
 __all__ = [
@@ -12,11 +14,16 @@ __all__ = [
     "Encoding",
     "Field",
     "Fields",
+    "Fills",
     "Flag",
     "Frame",
+    "Inspection",
     "Ordered",
     "Quantity",
+    "Source",
+    "SourceColumn",
     "Untouched",
     "Variable",
+    "inspect",
     "is_frame",
 ]

@@ -8,7 +8,8 @@ import numpy as np
 
 from manifill.arrays import Array
 from manifill.tables.encoding import Encoding, Field
-from manifill.tables.variables import Quantity
+from manifill.tables.frames import DAY, TIMES
+from manifill.tables.variables import Cyclic, Quantity, Variable
 from manifill.tuning import Accuracy
 from manifill.uncertainty import Errors
 
@@ -20,7 +21,8 @@ class VariableAccuracy:
     Attributes
     ----------
     column, kind : its name, and what it was taken for.
-    measure : "error", a root mean square in the column's units, or "wrong", the share of wrong values.
+    measure : "error", a root mean square in the column's units (dates and times: days), or "wrong", the share
+        of wrong values.
     error : of fills; NaN where no entry could be hidden.
     simple_error : of the mean, or of the most frequent value.
     hidden : how many entries were hidden.
@@ -70,29 +72,30 @@ def _accuracy(field: Field, numbers: Accuracy, errors: Errors) -> VariableAccura
     missing = int(errors.problem.M[:, field.first].sum()) + int((~errors.problem.rows).sum())
     plain = isinstance(variable, Quantity) and not variable.log
     if plain:
-        return VariableAccuracy(
-            field.name, field.word, "error", own.error, own.mean_error, own.hidden, missing
-        )
+        unit = DAY if field.word in TIMES else 1.0  # times in days
+        error, simple = own.error / unit, own.mean_error / unit
+        return VariableAccuracy(field.name, field.word, "error", error, simple, own.hidden, missing)
     found, truth = _hidden(field, errors)
     if not len(truth):
         return VariableAccuracy(field.name, field.word, "error", math.nan, math.nan, 0, missing)
+    scaling = errors.problem.scaling
+    mean = (scaling.center * scaling.magnitude)[field.columns]
+    measure, error = score(variable, found, truth)
+    _, simple = score(variable, np.broadcast_to(mean, truth.shape), truth)
+    return VariableAccuracy(field.name, field.word, measure, error, simple, len(truth), missing)
+
+
+def score(variable: Variable, found: Array, truth: Array) -> tuple[str, float]:
+    """How wrong numbers (h, width) of a variable are: a share "wrong", or a root mean square "error"."""
+    values, right = variable.decode(found), variable.decode(truth)
     if variable.chosen or variable.kind == "ordered":
-        right = variable.decode(truth)
-        values, counts = np.unique(_codes(right), return_counts=True)
-        simple = 1 - counts.max() / counts.sum() if len(values) > 1 else 0.0
-        wrong = float(np.mean(variable.decode(found) != right))
-        return VariableAccuracy(field.name, field.word, "wrong", wrong, float(simple), len(truth), missing)
-    apart = variable.decode(found).astype(float) - variable.decode(truth).astype(float)
-    simple_apart = variable.decode(truth).astype(float)
-    if variable.kind == "cyclic":
-        period = float(getattr(variable, "period"))  # noqa: B009
-        apart = (apart + period / 2) % period - period / 2
-        mean = variable.decode(truth.mean(axis=0, keepdims=True)).astype(float)[0]
-        simple_apart = (simple_apart - mean + period / 2) % period - period / 2
-    else:
-        simple_apart = simple_apart - simple_apart.mean()
-    rms = [float(np.sqrt(np.mean(one**2))) for one in (apart, simple_apart)]
-    return VariableAccuracy(field.name, field.word, "error", rms[0], rms[1], len(truth), missing)
+        return "wrong", float(np.mean(values != right))
+    apart = values.astype(np.float64) - right.astype(np.float64)
+    if isinstance(variable, Cyclic):
+        apart = (apart + variable.period / 2) % variable.period - variable.period / 2
+    if isinstance(variable, Quantity) and variable.word in TIMES:
+        apart = apart / DAY
+    return "error", float(np.sqrt(np.mean(apart**2)))
 
 
 def _hidden(field: Field, errors: Errors) -> tuple[Array, Array]:
@@ -111,9 +114,3 @@ def _hidden(field: Field, errors: Errors) -> tuple[Array, Array]:
     if len({len(found) for found, _ in sets}) > 1:  # a level so rare that hiding it left none
         return np.zeros((0, len(columns))), np.zeros((0, len(columns)))
     return np.column_stack([f for f, _ in sets]), np.column_stack([t for _, t in sets])
-
-
-def _codes(values: Any) -> Array:
-    """Any values as numbers, the same for the same."""
-    place: dict[Any, int] = {}
-    return np.array([place.setdefault(value, len(place)) for value in values.tolist()], dtype=float)

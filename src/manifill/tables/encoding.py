@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from manifill.arrays import Array
-from manifill.tables.frames import Frame
 from manifill.tables.inference import check_names, declared, infer
+from manifill.tables.source import Fills, Source
 from manifill.tables.variables import Untouched, Variable
 
 
@@ -63,15 +63,15 @@ class Encoding:
 
     @classmethod
     def of(
-        cls, frame: Frame, types: Mapping[Any, Any] | None, bounds: Mapping[Any, Any] | None
+        cls, table: Source, types: Mapping[Any, Any] | None, bounds: Mapping[Any, Any] | None
     ) -> "Encoding":
         """What the columns are taken for: as the user says, or else inferred."""
         types, bounds = types or {}, bounds or {}
-        check_names(types, frame.names, "types")
-        check_names(bounds, frame.names, "bounds")
+        check_names(types, table.names, "types")
+        check_names(bounds, table.names, "bounds")
         fields, first = [], 0
-        for name in frame.names:
-            column = frame.column(name)
+        for name in table.names:
+            column = table.column(name)
             limits = bounds.get(name)
             if name in types:
                 variable, reason = declared(column, types[name], limits)
@@ -89,11 +89,11 @@ class Encoding:
     def width(self) -> int:
         return sum(field.variable.width for field in self.fields)
 
-    def encode(self, frame: Frame) -> Array:
+    def encode(self, table: Source) -> Array:
         """(n, width), NaN where a value is missing."""
-        X = np.empty((len(frame), self.width))
+        X = np.empty((len(table), self.width))
         for field in self:
-            X[:, field.columns] = field.variable.encode(frame.column(field.name).plain())
+            X[:, field.columns] = field.variable.encode(table.column(field.name).plain())
         return X
 
     @property
@@ -113,22 +113,24 @@ class Encoding:
         """What every number counts when rows are compared."""
         return [weight for field in self for weight in field.variable.weights(X[:, field.columns]).tolist()]
 
-    def decode(self, frame: Frame, X: Array, fields: Iterable[Field] | None = None, outward: int = 0) -> Any:
-        """The native table of `frame`, with the numbers of `X` where its values are missing.
+    def fills(
+        self, table: Source, X: Array, fields: Iterable[Field] | None = None, outward: int = 0
+    ) -> Fills:
+        """What the numbers of `X` say of the missing values of a table: column → rows, and plain values.
 
         Parameters
         ----------
         fields : those to fill; default: all that are modelled.
         outward : round down (-1), up (1), or to the nearest (0).
         """
-        fills = {}
+        fills: Fills = {}
         for field in self if fields is None else fields:
-            column = frame.column(field.name)
+            column = table.column(field.name)
             rows = np.flatnonzero(column.missing)
             if len(rows):
                 numbers = X[rows, field.columns]
-                fills[field.name] = column, rows, field.variable.decode(numbers, outward)
-        return frame.with_fills(fills)
+                fills[field.name] = rows, field.variable.decode(numbers, outward)
+        return fills
 
     @property
     def untouched(self) -> list[Field]:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from manifill.arrays import Indices, Mask
 from manifill.errors import InvalidInput
+from manifill.tables.source import Fills
 from manifill.tables.variables import Plain
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -24,7 +25,8 @@ MICROSECOND = datetime.timedelta(microseconds=1)
 DAY = 86_400e6
 """Dates, times and durations are microseconds."""
 
-_TIMES = {"Date": "date", "Datetime": "date and time", "Duration": "duration", "Time": "time"}
+TIMES = ("date", "date and time", "duration", "time")
+_TIMES = dict(zip(("Date", "Datetime", "Duration", "Time"), TIMES, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,10 @@ class Column:
     holds: str
     missing: Mask
     declared: bool = False
+
+    @property
+    def type_name(self) -> str:
+        return str(self.series.dtype)
 
     def plain(self) -> Plain:
         """Numbers, with NaN where missing; or labels, with None."""
@@ -88,9 +94,14 @@ class Column:
 
     def filled(self, rows: Indices, values: Plain) -> Any:
         """The series with plain values at some rows."""
-        native = [self._native(value) for value in values.tolist()]
-        if nw.get_native_namespace(self.series).__name__ == "pyarrow":
+        native: Any = [self._native(value) for value in values.tolist()]
+        library = nw.get_native_namespace(self.series)
+        if library.__name__ == "pyarrow":
             return _filled_arrow(self.series, rows, native)
+        dtype = self.series.dtype
+        # Pandas refuses Python's numbers, which are longer, and polars takes milliseconds for microseconds.
+        if dtype == nw.Float32 or (library.__name__ == "polars" and not dtype.is_decimal()):
+            native = nw.new_series(self.series.name, native, dtype, backend=library)
         return self.series.scatter(rows.tolist(), native)
 
     def _native(self, value: Any) -> Any:
@@ -145,16 +156,16 @@ class Frame:
 
     def column(self, name: Any) -> Column:
         """A column, and what it holds."""
-        series = self._frame[name]
+        series = self._frame.get_column(name)
         missing = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
         if series.dtype.is_float():
             missing = missing | np.asarray(series.is_nan().fill_null(True).to_numpy(), dtype=np.bool_)
         holds, declared = _what(series, missing)
         return Column(name, series, holds, missing, declared)
 
-    def with_fills(self, fills: Mapping[Any, tuple[Column, Indices, Plain]]) -> Any:
+    def completed(self, fills: Fills) -> Any:
         """The native table with these values put in."""
-        series = [column.filled(rows, values) for column, rows, values in fills.values() if len(rows)]
+        series = [self.column(name).filled(rows, values) for name, (rows, values) in fills.items()]
         return nw.to_native(self._frame.with_columns(*series) if series else self._frame)
 
     def like(self, columns: Mapping[str, Any]) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 
 from manifill.arrays import Array
 from manifill.errors import InvalidInput
-from manifill.tables.frames import DAY, Column, plain_time
+from manifill.tables.frames import DAY, TIMES, plain_time
+from manifill.tables.source import SourceColumn
 from manifill.tables.variables import Category, Cyclic, Flag, Ordered, Quantity, Untouched, Variable
 
 KINDS = ("number", "integer", "boolean", "category", "ordered", "date", "cyclic:PERIOD", "text", "identifier")
@@ -26,12 +27,11 @@ _NAMES_OF_IDENTIFIERS = re.compile(
 )
 # Skewness from which the logarithm of positive values is modelled, if it is much less skewed.
 _SKEWED = 1.5
-_TIMES = ("date", "date and time", "duration", "time")
 # What times are rounded to, in microseconds: the coarsest that all observed ones are whole in.
 _STEPS = (DAY, 3600e6, 60e6, 1e6, 1e3, 1.0)
 
 
-def infer(column: Column, limits: Any = None) -> tuple[Variable, str]:
+def infer(column: SourceColumn, limits: Any = None) -> tuple[Variable, str]:
     """The variable that a column is, and the reason in words."""
     observed = column.plain()[~column.missing]
     if not len(observed) or column.holds == "other":
@@ -40,14 +40,14 @@ def infer(column: Column, limits: Any = None) -> tuple[Variable, str]:
         return Flag(), "true or false"
     if "label" in column.holds:
         return _labels(column, len(observed))
-    if column.holds in _TIMES:
+    if column.holds in TIMES:
         return _moments(column, observed, limits), f"its type: {column.holds}"
     if column.holds == "integer" and _identifies(column, observed):
         return Untouched("identifier"), "whole numbers that all differ, like a number of the row"
     return _number(column, observed, limits)
 
 
-def declared(column: Column, kind: Any, limits: Any = None) -> tuple[Variable, str]:
+def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Variable, str]:
     """The variable that a user says a column is."""
     reason = "you said so"
     if isinstance(kind, Cyclic | Category | Ordered | Flag | Quantity | Untouched):
@@ -83,28 +83,28 @@ def declared(column: Column, kind: Any, limits: Any = None) -> tuple[Variable, s
     if word in ("number", "integer") and numeric:
         step = 1.0 if word == "integer" else 0.0
         return Quantity(word, step, limits=_limits(column, limits)), reason
-    if word in ("date", *_TIMES) and column.holds in _TIMES:
+    if word in ("date", *TIMES) and column.holds in TIMES:
         return _moments(column, observed, limits), reason
     if word in {name.partition(":")[0] for name in KINDS}:
         raise InvalidInput(f"Column {column.name!r} cannot be taken for {kind}: it holds {_said(column)}.")
     raise InvalidInput(f"The type of column {column.name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
 
 
-def _said(column: Column) -> str:
+def _said(column: SourceColumn) -> str:
     return {"label": "text", "ordered label": "ordered categories"}.get(
         column.holds, column.holds + " values"
     )
 
 
-def _not_modelled(column: Column, observed: int) -> tuple[Variable, str]:
+def _not_modelled(column: SourceColumn, observed: int) -> tuple[Variable, str]:
     if not observed and column.holds != "other":
         return Untouched("empty"), "nothing is observed in it, so there is nothing to fill from"
     if column.missing.all():
         return Untouched("empty"), "nothing is observed in it, so there is nothing to fill from"
-    return Untouched("text"), f"values of type {column.series.dtype} are not modelled"
+    return Untouched("text"), f"values of type {column.type_name} are not modelled"
 
 
-def _labels(column: Column, observed: int) -> tuple[Variable, str]:
+def _labels(column: SourceColumn, observed: int) -> tuple[Variable, str]:
     levels = column.levels()
     most = _MOST_DECLARED if column.declared else _MOST_LEVELS
     if column.holds == "ordered label" and len(levels) <= most:
@@ -119,7 +119,7 @@ def _labels(column: Column, observed: int) -> tuple[Variable, str]:
     ), f"{len(levels):,} different values in {observed:,} rows, too many for categories"
 
 
-def _identifies(column: Column, observed: Array) -> bool:
+def _identifies(column: SourceColumn, observed: Array) -> bool:
     """Whole numbers without gaps that number the rows, or all differ under a name that says so."""
     if column.missing.any() or len(observed) < _ROWS_OF_IDENTIFIERS:
         return False
@@ -129,7 +129,7 @@ def _identifies(column: Column, observed: Array) -> bool:
     return numbered or (named and len(np.unique(observed)) == len(observed))
 
 
-def _number(column: Column, observed: Array, limits: Any) -> tuple[Variable, str]:
+def _number(column: SourceColumn, observed: Array, limits: Any) -> tuple[Variable, str]:
     whole = column.holds == "integer" or bool((observed == np.round(observed)).all())
     word, step = ("integer", 1.0) if whole else ("number", 0.0)
     reason = "its type" if column.holds == "integer" else "all values are whole" if whole else "numbers"
@@ -157,13 +157,13 @@ def _skewness(values: Array) -> float:
     return float((((values - values.mean()) / spread) ** 3).mean()) if spread > 0 else 0.0
 
 
-def _moments(column: Column, observed: Array, limits: Any) -> Quantity:
+def _moments(column: SourceColumn, observed: Array, limits: Any) -> Quantity:
     step = next((step for step in _STEPS if (observed % step == 0).all()), 1.0)
     pair = (0.0, DAY - 1) if column.holds == "time" else None
     return Quantity(column.holds, step, limits=_limits(column, limits) or pair)
 
 
-def _limits(column: Column, limits: Any) -> tuple[float, float] | None:
+def _limits(column: SourceColumn, limits: Any) -> tuple[float, float] | None:
     """Bounds as users give them, in plain values; None for the range observed."""
     if limits is None or (isinstance(limits, str) and limits == "observed"):
         return None
@@ -180,10 +180,10 @@ def _limits(column: Column, limits: Any) -> tuple[float, float] | None:
     return pair[0], pair[1]
 
 
-def _plain_limit(column: Column, limit: Any, none: float) -> float:
+def _plain_limit(column: SourceColumn, limit: Any, none: float) -> float:
     if limit is None:
         return none
-    if column.holds in _TIMES:
+    if column.holds in TIMES:
         return plain_time(column.holds, limit)
     return float(limit)
 
@@ -192,7 +192,7 @@ def _step_of(observed: Array) -> float:
     return 1.0 if bool((observed == np.round(observed)).all()) else 0.0
 
 
-def _as_values(column: Column, levels: list[Any]) -> list[Any]:
+def _as_values(column: SourceColumn, levels: list[Any]) -> list[Any]:
     """Levels that a user wrote, as the values the column holds; all that are observed must be among them."""
     present = column.levels()
     by_text = {str(level): level for level in present}

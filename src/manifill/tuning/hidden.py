@@ -55,7 +55,9 @@ def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
     weight = like_the_missing(np.isnan(problem.given[left.rows]), problem.groups)
     was, now = problem.scaling, left.scaling
-    with np.errstate(over="ignore"):  # of values near the end of all numbers; held to the bounds below
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # of values near the end of all numbers; held to the bounds below
         unit = now.unit / np.where(was.spread > 0, was.spread, 1.0) * (now.magnitude / was.magnitude)
     unit = np.clip(unit, _LEAST_UNIT, 1 / _LEAST_UNIT)[columns]
     return Hidden(left, rows, columns, unit * values[rows, columns], weight[rows, columns], unit)

@@ -1,0 +1,64 @@
+"""Options as users type them, and what they mean."""
+
+from typing import Any
+
+from manifill.errors import InvalidInput
+
+Bound = float | str | None
+
+
+def names(text: str) -> list[str]:
+    """Names with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def types(text: str) -> dict[str, str]:
+    """Columns and kinds: "zip=category,hour=cyclic:24"."""
+    return dict(_pairs(text, "--types", "zip=category,note=text"))
+
+
+def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
+    """Columns and bounds: "age=0:120,price=0:"; dates as 2020-01-01:2020-12-31."""
+    found: dict[str, tuple[Bound, Bound]] = {}
+    for name, limits in _pairs(text, "--bounds", "age=0:120,price=0:"):
+        if limits.count(":") != 1:
+            raise InvalidInput(
+                f'--bounds of {name!r} must be lowest:highest, such as "{name}=0:100"; got {limits!r}.'
+            )
+        low, high = (_bound(one) for one in limits.split(":"))
+        found[name] = low, high
+    return found
+
+
+def reading(missing: str, header: bool | None, encoding: str, delimiter: str | None) -> dict[str, Any]:
+    """How text files are read."""
+    mark = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
+    if mark is not None and len(mark) != 1:
+        raise InvalidInput(f"--delimiter must be one letter, or tab; got {delimiter!r}.")
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise InvalidInput(
+            f"--encoding must be one that is known, such as utf-8 or latin-1; got {encoding!r}."
+        ) from None
+    return {"missing": ("", *missing.split(",")), "header": header, "encoding": encoding, "delimiter": mark}
+
+
+def _bound(text: str) -> Bound:
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text  # a date
+
+
+def _pairs(text: str, option: str, example: str) -> list[tuple[str, str]]:
+    found = []
+    for part in names(text):
+        name, mark, value = part.partition("=")
+        if not mark or not name.strip() or not value.strip():
+            raise InvalidInput(f'{option} must be a list like "{example}"; got {part!r}.')
+        found.append((name.strip(), value.strip()))
+    return found

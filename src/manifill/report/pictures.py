@@ -1,0 +1,161 @@
+"""The pictures of a report."""
+
+import base64
+import io
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from manifill import plots
+from manifill.arrays import Array, Mask
+from manifill.estimators import DiffusionMap
+from manifill.tables import Category, Field, Flag, Ordered, Quantity
+
+# Rows of the map of holes and of the cloud of rows, and columns whose values are drawn.
+_ROWS_SHOWN = 800
+_POINTS = 600
+_COLUMNS_SHOWN = 12
+
+
+def embedded(figure: Figure, text: str) -> str:
+    """A figure as an image inside the page, with words for those who cannot see it."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=130, bbox_inches="tight")
+    data = base64.b64encode(file.getvalue()).decode()
+    return f'<img alt="{text}" src="data:image/png;base64,{data}">'
+
+
+def holes(M: Mask, names: list[str]) -> Figure:
+    """Where values are missing; of long tables every so many-th row."""
+    step = max(1, math.ceil(len(M) / _ROWS_SHOWN))
+    with plots.look():
+        figure = Figure(figsize=(max(4.0, min(9.0, 0.32 * len(names) + 2)), 4.2), layout="constrained")
+        axes = figure.subplots()
+        plots.missingness(axes, M[::step], names)
+        axes.set(title="" if step == 1 else f"every {step}th row")
+    return figure
+
+
+def sweeps(changes: list[float], errors: list[float]) -> Figure:
+    """How the fill settled: change of each sweep, and error on hidden entries where it was measured."""
+    with plots.look():
+        figure = Figure(figsize=(7.5, 2.8), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        plots.series(left, np.arange(1, len(changes) + 1), {"change": changes}, xlabel="sweep")
+        left.set(ylabel="change, in standard deviations", ylim=(0, None))
+        left.xaxis.get_major_locator().set_params(integer=True)
+        if errors:
+            plots.series(right, np.arange(1, len(errors) + 1), {"error": errors}, xlabel="sweep")
+            right.set(ylabel="error on hidden values", ylim=(0, None))
+            right.xaxis.get_major_locator().set_params(integer=True)
+        else:
+            right.set_visible(False)
+    return figure
+
+
+def accuracy(names: list[str], relative: list[float]) -> Figure:
+    """Error of each column over that of the simple fill."""
+    with plots.look():
+        figure = Figure(figsize=(7.5, 0.6 + 0.27 * len(names)), layout="constrained")
+        axes = figure.subplots()
+        place = np.arange(len(names))[::-1]
+        axes.barh(
+            place, np.minimum(relative, 1.2), color=["#0072B2" if one < 1 else "#D55E00" for one in relative]
+        )
+        axes.axvline(1, color="black", lw=1, ls="--")
+        axes.set_yticks(place, names)
+        axes.set(xlim=(0, 1.25), xlabel="error relative to the simple fill (1, dashed): shorter is better")
+        axes.grid(axis="y", visible=False)
+    return figure
+
+
+def distributions(X: Array, M: Mask, fields: list[Field]) -> Figure:
+    """Observed and filled values of each column side by side."""
+    shown = fields[:_COLUMNS_SHOWN]
+    across = min(3, len(shown))
+    down = math.ceil(len(shown) / across)
+    with plots.look(**{"font.size": 8.5}):
+        figure = Figure(figsize=(3.1 * across, 2.1 * down + 0.3), layout="constrained")
+        grid = np.atleast_1d(figure.subplots(down, across)).ravel()
+        for axes, field in zip(grid, shown, strict=False):
+            gone = M[:, field.first]
+            _distribution(axes, field, X[~gone][:, field.columns], X[gone][:, field.columns])
+            axes.set_title(str(field.name), fontsize=9)
+        for axes in grid[len(shown) :]:
+            axes.set_visible(False)
+        grid[0].legend(fontsize=7.5)
+    return figure
+
+
+def _distribution(axes: Any, field: Field, observed: Array, filled: Array) -> None:
+    variable = field.variable
+    looks = {"observed": ("0.75", None), "filled": ("#D55E00", None)}
+    if isinstance(variable, Category | Flag | Ordered):
+        levels = [str(level) for level in variable.levels]
+        order = {level: i for i, level in enumerate(levels)}
+        for k, (name, numbers) in enumerate((("observed", observed), ("filled", filled))):
+            values = [order[str(value)] for value in variable.decode(numbers).tolist()]
+            share = np.bincount(values, minlength=len(levels)) / max(len(values), 1)
+            axes.bar(np.arange(len(levels)) + 0.4 * k - 0.2, share, 0.4, color=looks[name][0], label=name)
+        short = [level if len(level) < 9 else level[:8] + "…" for level in levels]
+        if len(levels) <= 8:
+            axes.set_xticks(range(len(levels)), short, rotation=30 if len(levels) > 3 else 0)
+        else:
+            axes.set_xticks([])
+        axes.set_ylabel("share")
+        return
+    scale = 86_400e6 if field.word in ("date", "date and time") else 1.0
+    first = variable.decode(observed).astype(float) / scale
+    second = variable.decode(filled).astype(float) / scale
+    both = np.concatenate([first, second])
+    skewed = isinstance(variable, Quantity) and variable.log and both.min() > 0
+    edges = (
+        np.geomspace(both.min(), both.max(), 25) if skewed else np.linspace(both.min(), both.max() or 1, 25)
+    )
+    if edges[0] == edges[-1]:
+        edges = np.array([edges[0] - 0.5, edges[0] + 0.5])
+    for name, plain in (("observed", first), ("filled", second)):
+        weights = np.full(len(plain), 1 / max(len(plain), 1))
+        step = name == "filled"
+        axes.hist(
+            plain,
+            edges,
+            weights=weights,
+            color=looks[name][0],
+            label=name,
+            histtype="step" if step else "stepfilled",
+            lw=1.6,
+        )
+    if skewed:
+        axes.set_xscale("log")
+    if scale != 1.0:
+        axes.xaxis.set_major_locator(_few_ticks())
+        axes.xaxis.set_major_formatter(lambda day, _: str(np.datetime64(int(day), "D")))
+    axes.set_ylabel("share")
+
+
+def _few_ticks() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(3)
+
+
+def cloud(Z: Array, missing: Array) -> Figure | None:
+    """Rows in their diffusion map, coloured by the share of their values that was filled."""
+    chosen = np.linspace(0, len(Z) - 1, min(len(Z), _POINTS)).astype(int)
+    some = Z[chosen]
+    if len(some) < 10 or len(np.unique(some.round(9), axis=0)) < 10:
+        return None
+    try:
+        Y = DiffusionMap(n_components=2, alpha=1.0).fit_transform(some)
+    except ValueError:
+        return None
+    with plots.look():
+        figure = Figure(figsize=(6.2, 4.4), layout="constrained")
+        axes = figure.subplots()
+        points = axes.scatter(Y[:, 0], Y[:, 1], c=missing[chosen], cmap="cividis_r", s=14, vmin=0)
+        figure.colorbar(points, ax=axes, label="share of the row that was filled")
+        axes.set(xlabel="first diffusion coordinate", ylabel="second", xticks=[], yticks=[])
+    return figure
