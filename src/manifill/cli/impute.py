@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 from rich.table import Table as Grid
 
 import manifill
 from manifill import files
 from manifill.cli.watch import Interrupted, console, fit_watched
+from manifill.cli.words import of_words
 from manifill.errors import InvalidInput
 from manifill.estimators import TableImputer
 from manifill.tables import Fills
@@ -46,8 +46,7 @@ def run(
     tables_of_draws = [_numbered(output, i + 1) for i in range(draws)]
     for path in (output, *tables_of_draws, *(path for path in (report, save) if path is not None)):
         _check(path, force, table=path not in (report, save))
-    words = [name for name, kind in types.items() if kind.partition(":")[0] in _WORDS]
-    table = files.read(source, words=words, **reading)
+    table = files.read(source, words=of_words(types), **reading)
     if model is not None:
         imputer = TableImputer.load(model)
         fills: Fills = imputer.transform(table)
@@ -85,9 +84,6 @@ def run(
         print(json.dumps(summary, indent=1, default=str), file=out)
     else:
         _say(summary)
-
-
-_WORDS = ("text", "identifier", "category", "ordered", "skip")
 
 
 def _check(path: Path, force: bool, table: bool) -> None:
@@ -223,9 +219,3 @@ def _relative(one: dict[str, Any]) -> float:
     if not one["simple_error"] or one["error"] is None:
         return -math.inf
     return float(one["error"] / one["simple_error"])
-
-
-def exit_interrupted() -> None:
-    """Leave after Ctrl-C, with nothing written."""
-    console.print("manifill: interrupted; nothing was written.")
-    raise typer.Exit(130)

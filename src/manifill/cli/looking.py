@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from manifill import amputation, files, tables
+from manifill.cli import words
 from manifill.cli.watch import console, progress_bar
 from manifill.errors import InvalidInput
 from manifill.estimators.comparing import Comparison
@@ -22,7 +23,7 @@ _MECHANISMS = ("mcar", "mar", "mnar")
 
 def inspect(source: Path, types: dict[str, str], reading: dict[str, Any], as_json: bool) -> None:
     """Say what is missing."""
-    found = tables.inspect(files.read(source, words=list(types), **reading), types)
+    found = tables.inspect(files.read(source, words=words.of_words(types), **reading), types)
     if as_json:
         print(json.dumps(_inspection(found), indent=1, default=str))
     else:
@@ -80,7 +81,7 @@ def compare(
     source: Path, types: dict[str, str], reading: dict[str, Any], share: float, seed: int, as_json: bool
 ) -> None:
     """Say who fills hidden values best."""
-    table = files.read(source, words=list(types), **reading)
+    table = files.read(source, words=words.of_words(types), **reading)
     with progress_bar() as bar:
         task = bar.add_task("hiding known values")
         with listening(lambda line: bar.update(task, description=line)):
@@ -90,7 +91,7 @@ def compare(
         return
     out = Console()
     methods = list(found.seconds)
-    grid = Grid("column", "type", "hidden", *methods, "measured as", box=None)
+    grid = Grid("column", "type", "hidden", *methods, "in", box=None)
     for one in found.scores:
         best = min(one.errors.values())
         share_wrong = one.measure == "wrong"
@@ -98,10 +99,10 @@ def compare(
             f"{'[bold]' if error == best else ''}{f'{error:.1%}' if share_wrong else f'{error:.4g}'}"
             for error in one.errors.values()
         ]
-        measure = "wrong" if share_wrong else "root mean square"
+        measure = "wrong" if share_wrong else "RMSE"
         grid.add_row(str(one.column), one.kind, f"{one.hidden:,}", *cells, measure)
     grid.add_section()
-    grid.add_row("relative to simple", "", "", *(f"{one:.3f}" for one in found.overall.values()))
+    grid.add_row("relative", "", "", *(f"{one:.3f}" for one in found.overall.values()))
     grid.add_row("seconds", "", "", *(f"{one:.1f}" for one in found.seconds.values()))
     out.print(grid)
     best_method = min(found.overall, key=lambda method: found.overall[method])
@@ -140,6 +141,7 @@ def ampute(
     files.write_without(
         table, {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}, output
     )
+    share = M.sum() / max((~np.isnan(first)).sum(), 1)
     console.print(
-        f"{output}: removed {M.sum():,} values, {M.mean():.1%} of what can be filled.", markup=False
+        f"{output}: removed {M.sum():,} values, {share:.1%} of those that can be filled.", markup=False
     )

@@ -5,6 +5,7 @@ from typing import Any
 from manifill.errors import InvalidInput
 
 Bound = float | str | None
+_WORDS = ("text", "identifier", "category", "ordered", "skip")
 
 
 def names(text: str) -> list[str]:
@@ -15,6 +16,11 @@ def names(text: str) -> list[str]:
 def types(text: str) -> dict[str, str]:
     """Columns and kinds: "zip=category,hour=cyclic:24"."""
     return dict(_pairs(text, "--types", "zip=category,note=text"))
+
+
+def of_words(kinds: dict[str, str]) -> list[str]:
+    """Columns whose cells are words, whatever they look like."""
+    return [name for name, kind in kinds.items() if kind.partition(":")[0] in _WORDS]
 
 
 def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:

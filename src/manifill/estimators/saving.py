@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from manifill import kernels, solvers
 from manifill.arrays import Array, frozen
 from manifill.errors import InvalidInput
 from manifill.files import whole
-from manifill.kernels import bandwidth
+from manifill.kernels import Cosine, Gaussian, Laplacian, Polynomial, SemiLinear, bandwidth
+from manifill.solvers import Landmarks, Local, Ridge
 from manifill.sweep import Member, Problem, Recipe, State, Status, SweepRecord
 from manifill.tables import Category, Cyclic, Field, Fields, Flag, Ordered, Quantity, Untouched
 from manifill.tuning import Accuracy, Choice, ColumnAccuracy
@@ -30,9 +30,9 @@ _KNOWN = {
     known.__name__: known
     for known in (
         *(Category, Cyclic, Flag, Ordered, Quantity, Untouched),
-        *(kernels.Gaussian, kernels.Laplacian, kernels.SemiLinear, kernels.Polynomial, kernels.Cosine),
+        *(Gaussian, Laplacian, SemiLinear, Polynomial, Cosine),
         *(bandwidth.Fixed, bandwidth.MedianDistance, bandwidth.NeighborDistance, bandwidth.LogSumSlope),
-        *(solvers.Ridge, solvers.Landmarks, solvers.Local),
+        *(Ridge, Landmarks, Local),
         SweepRecord,
     )
 }

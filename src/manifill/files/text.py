@@ -233,16 +233,20 @@ class TextTable:
             yield number, cells
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Line number and cells; blank lines are left out, but for tables of one column."""
+        """Line number and cells; blank lines are left out, but between values of a single column."""
         csv.field_size_limit(_LONGEST_CELL)
-        width = 0
+        width, blank = 0, list[int]()
         with self.path.open(encoding=self._encoding, newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             try:
                 for cells in reader:
                     width = width or len(cells)
-                    if cells or width == 1:
-                        yield reader.line_num, cells or [""]
+                    if not cells:
+                        blank += [reader.line_num] * (width == 1)
+                        continue
+                    yield from ((number, [""]) for number in blank)
+                    blank.clear()
+                    yield reader.line_num, cells
             except UnicodeDecodeError as error:
                 raise InvalidInput(self._not_text(error)) from error
             except csv.Error as error:

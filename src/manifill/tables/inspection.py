@@ -12,7 +12,7 @@ from manifill.tables.encoding import Encoding, Fields
 from manifill.tables.source import Source
 
 # Values that a column needs on both sides for a comparison, and patterns that are listed.
-_FEW = 8
+_FEW = 5
 _PATTERNS = 12
 
 
