@@ -22,8 +22,9 @@ def test_types_are_shipped():
 
 
 def test_public_names():
-    rooms = {"amputation", "datasets", "kernels", "metrics", "solvers", "sweep", "tuning"}
-    names = {"DiffusionMap", "GeometricHarmonics", "IGHImputer", "__version__", "impute"}
+    rooms = {"amputation", "datasets", "kernels", "metrics", "solvers", "sweep", "tables", "tuning"}
+    names = {"DiffusionMap", "GeometricHarmonics", "IGHImputer", "TableImputer", "__version__"}
+    names |= {"compare", "impute", "pool"}
     assert set(manifill.__all__) == names | rooms
     for room in rooms:
         assert all(

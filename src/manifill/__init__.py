@@ -10,7 +10,14 @@ extends functions from known rows to any rows, `DiffusionMap` finds coordinates 
 """
 
 from manifill import amputation, datasets, kernels, metrics, solvers, sweep, tables, tuning
-from manifill.estimators import DiffusionMap, GeometricHarmonics, IGHImputer, TableImputer, impute
+from manifill.estimators import (
+    DiffusionMap,
+    GeometricHarmonics,
+    IGHImputer,
+    TableImputer,
+    compare,
+    impute,
+)
 from manifill.multiple import pool
 
 __version__ = "0.1.0"
@@ -22,6 +29,7 @@ __all__ = [
     "TableImputer",
     "__version__",
     "amputation",
+    "compare",
     "datasets",
     "impute",
     "kernels",

@@ -11,10 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+TABLES = (ROOT / "docs" / "tables.md").read_text()
 
 
-def fenced(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.S | re.M)
+def fenced(language, text=README):
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.S | re.M)
 
 
 def test_the_two_commands_come_first():
@@ -23,7 +24,9 @@ def test_the_two_commands_come_first():
     assert {"demo", "test", "check", "bench"} <= set(targets)
 
 
-@pytest.mark.parametrize("code", fenced("python"), ids=lambda code: code.split("\n")[0])
+@pytest.mark.parametrize(
+    "code", [*fenced("python"), *fenced("python", TABLES)], ids=lambda code: code.split("\n")[0]
+)
 def test_python_examples_run(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})

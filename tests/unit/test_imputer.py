@@ -442,7 +442,7 @@ class TestTables:
     )
     def test_what_is_not_a_number_is_named(self, frame):
         with pytest.raises(InvalidInput, match=r"must be numbers; column 'when'"):
-            manifill.impute(frame)
+            IGHImputer().fit(frame)
 
     def test_dates_without_names(self):
         with pytest.raises(InvalidInput, match="dates"):
@@ -451,8 +451,8 @@ class TestTables:
     def test_whole_numbers_a_float_cannot_hold(self):
         frame = pd.DataFrame({"id": [2**53 + 1, 2**53 + 3, 5], "f": [1.0, np.nan, 3.0]})
         with pytest.raises(InvalidInput, match="column 'id' is 9007199254740993 in row 0"):
-            manifill.impute(frame)
-        assert manifill.impute(frame.assign(id=[2**53, 2**53 + 2, 5]))["id"].iloc[1] == 2**53 + 2
+            IGHImputer().fit(frame)
+        assert manifill.impute(frame)["id"].tolist() == frame["id"].tolist()
 
     @pytest.mark.parametrize(
         "table",
@@ -501,7 +501,7 @@ class TestTables:
         filled = manifill.impute(frame, bounds={1: (7, 8)}, random_state=0)
         assert list(filled.columns) == list(range(1, 7))
         assert filled[1][np.isnan(damaged[:, 0])].between(7, 8).all()
-        with pytest.raises(InvalidInput, match="bounds names the column 0"):
+        with pytest.raises(InvalidInput, match="bounds names columns that are not there: 0"):
             manifill.impute(frame, bounds={0: (7, 8)})
 
     def test_nothing_observed_at_all(self):

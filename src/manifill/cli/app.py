@@ -107,6 +107,10 @@ def impute(
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Fill with a saved model, each row on its own.")
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column of dates or numbers: rows near in it count as alike."),
+    ] = None,
     max_sweeps: Annotated[
         int | None, typer.Option(min=1, help="Most sweeps over the columns; default: as many as help.")
     ] = None,
@@ -150,6 +154,7 @@ def impute(
             columns=words.names(columns),
             types=kinds,
             bounds=words.bounds(bounds),
+            time=time,
             reading=words.reading(missing_values, header, encoding, delimiter),
             max_sweeps=max_sweeps,
             time_limit=time_limit,

@@ -3,8 +3,8 @@
 import json
 import math
 import sys
-import time
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ def run(
     columns: list[str],
     types: dict[str, str],
     bounds: dict[str, tuple[float | str | None, float | str | None]],
+    time: str | None,
     reading: dict[str, Any],
     max_sweeps: int | None,
     time_limit: float | None,
@@ -42,7 +43,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Read, fill, write, and say what was done."""
-    began = time.monotonic()
+    began = monotonic()
     tables_of_draws = [_numbered(output, i + 1) for i in range(draws)]
     for path in (output, *tables_of_draws, *(path for path in (report, save) if path is not None)):
         _check(path, force, table=path not in (report, save))
@@ -55,6 +56,7 @@ def run(
         imputer = TableImputer(
             types,
             bounds=bounds,
+            time=time,
             max_sweeps="auto" if max_sweeps is None else max_sweeps,
             time_limit=time_limit,
             random_state=seed,
@@ -77,8 +79,8 @@ def run(
     if report is not None:
         from manifill.report import write_report
 
-        write_report(imputer, table, report, title=source.name, seconds=time.monotonic() - began)
-    summary = _summary(imputer, table, chosen, output, tables_of_draws, model, time.monotonic() - began, seed)
+        write_report(imputer, table, report, title=source.name, seconds=monotonic() - began)
+    summary = _summary(imputer, table, chosen, output, tables_of_draws, model, monotonic() - began, seed)
     if as_json:
         out = sys.stderr if output == files.PIPE else sys.stdout
         print(json.dumps(summary, indent=1, default=str), file=out)

@@ -12,8 +12,8 @@ from manifill import amputation, files, tables
 from manifill.cli import words
 from manifill.cli.watch import console, progress_bar
 from manifill.errors import InvalidInput
+from manifill.estimators import compare as compare_fills
 from manifill.estimators.comparing import Comparison
-from manifill.estimators.comparing import compare as compare_fills
 from manifill.progress import listening
 from manifill.tables import Encoding, Inspection
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
 from manifill.arrays import Array, Mask
 from manifill.checks import require_number
@@ -136,6 +134,9 @@ def compare(X: Any, *, types: Any = None, share: float = 0.1, random_state: int 
 
 def _methods(encoding: Encoding, X: Array, kept: Mask, seed: int) -> dict[str, Callable[[Array], Array]]:
     """Every method, the simple one last; the others get numbers in standard units."""
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401  # a fifth of a second
+    from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
+
     groups = [[int(np.cumsum(kept)[i]) - 1 for i in group if kept[i]] for group in encoding.groups]
     bounds = [pair for pair, keep in zip(encoding.bounds(X), kept, strict=True) if keep]
     weights = [weight for weight, keep in zip(encoding.weights(X), kept, strict=True) if keep]

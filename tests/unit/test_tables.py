@@ -1,0 +1,364 @@
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import manifill
+from manifill import TableImputer
+from manifill.errors import InvalidInput
+from manifill.tables import Category, Cyclic, Encoding, Frame, Ordered, Quantity, inspect
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Everything follows from one number, so that fills can be right."""
+    rng = np.random.default_rng(0)
+    t = rng.uniform(0, 3, 90)
+    frame = pd.DataFrame(
+        {
+            "number": np.arange(5000, 5090),
+            "height": 150 + 10 * t,
+            "children": pd.array((t * 2).astype(int), dtype="Int64"),
+            "smokes": pd.array(t > 1.5, dtype="boolean"),
+            "town": np.array(["Rome", "Oslo", "Bern"])[t.astype(int)],
+            "grade": pd.Categorical(
+                np.array(["low", "mid", "high"])[t.astype(int)], ["low", "mid", "high"], ordered=True
+            ),
+            "born": pd.Timestamp("2000-01-01") + pd.to_timedelta(np.round(100 * t), unit="D"),
+            "hour": (24 * t / 3 + 18) % 24,
+            "income": np.exp(1 + 2 * t),
+            "note": [f"row {i}" for i in range(90)],
+        }
+    )
+    M = rng.random(frame.shape) < 0.15
+    M[:, [0, 9]] = False
+    return frame, frame.mask(M), M
+
+
+@pytest.fixture(scope="module")
+def fitted(people):
+    return TableImputer({"hour": "cyclic:24"}, bounds={"height": (100, 250)}, random_state=0).fit(people[1])
+
+
+class TestKinds:
+    def test_what_columns_are_taken_for(self, fitted):
+        words = {field.name: field.word for field in fitted.fields_}
+        assert words == {
+            "number": "identifier",
+            "height": "number",
+            "children": "integer",
+            "smokes": "boolean",
+            "town": "category",
+            "grade": "ordered",
+            "born": "date and time",
+            "hour": "cyclic",
+            "income": "number",
+            "note": "identifier",
+        }
+        reasons = {field.name: field.reason for field in fitted.fields_}
+        assert reasons["hour"] == "you said so"
+        assert "logarithm" in reasons["income"]
+        assert "all values differ" in reasons["note"]
+        assert str(fitted.fields_).count("\n") == 10
+
+    def test_levels_keep_their_order(self, fitted):
+        grade = next(field for field in fitted.fields_ if field.name == "grade")
+        assert grade.variable == Ordered(("low", "mid", "high"))
+
+    def test_text_and_many_levels_are_handed_through(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(
+            {
+                "x": rng.standard_normal(200),
+                "words": [f"w{i % 90}" for i in range(200)],
+                "mixed": [1, "a"] * 100,
+            }
+        )
+        frame.loc[0, ["x", "words"]] = None
+        filled = TableImputer(random_state=0).fit_transform(frame)
+        assert filled["words"].isna().sum() == 1
+        assert filled["x"].notna().all()
+        assert filled["mixed"].tolist() == frame["mixed"].tolist()
+
+    def test_whole_numbers_stay_whole_and_counts_positive(self):
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal(100)
+        frame = pd.DataFrame({"x": x, "count": np.maximum(0, np.round(3 * x))})
+        frame.loc[::5, "count"] = np.nan
+        imputer = TableImputer(random_state=0).fit(frame)
+        filled = imputer.completed_["count"]
+        assert (filled == filled.round()).all()
+        low, _ = imputer.intervals(0.99)
+        for table in (imputer.completed_, low, *imputer.draws(3)):
+            assert table["count"].min() >= 0
+            assert (table["count"] == table["count"].round()).all()
+
+    @pytest.mark.parametrize(
+        ("types", "words"),
+        [
+            ({"town": "number"}, "cannot be taken for number: it holds text"),
+            ({"height": "colour"}, "must be one of number, integer"),
+            ({"height": 3}, "or a variable from manifill.tables"),
+            ({"hour": "cyclic"}, "needs its period"),
+            ({"nobody": "text"}, "names columns that are not there: 'nobody'"),
+            ({"grade": "ordered:low<mid"}, "'high' are not in it"),
+            ({"height": "boolean"}, "cannot be taken for boolean"),
+        ],
+    )
+    def test_kinds_that_cannot_be(self, people, types, words):
+        with pytest.raises(InvalidInput, match=words):
+            TableImputer(types).fit(people[1])
+
+    @pytest.mark.parametrize("limits", [(2, 1), 5, (1, 2, 3), ("a", "b")])
+    def test_bounds_that_are_none(self, people, limits):
+        with pytest.raises(InvalidInput, match="Bounds of column 'height'"):
+            TableImputer(bounds={"height": limits}).fit(people[1])
+
+    def test_variables_say_it_too(self, people):
+        given = {
+            "town": Category(("Rome", "Oslo", "Bern")),
+            "hour": Cyclic(24),
+            "income": Quantity(log=False),
+        }
+        imputer = TableImputer(given, random_state=0, max_sweeps=1).fit(people[1])
+        assert [field.variable for field in imputer.fields_ if field.name in given] == list(given.values())
+
+    def test_numbers_can_be_categories(self):
+        frame = pd.DataFrame({"code": [1.0, 7.0] * 30, "x": [0.0, 5.0] * 30})
+        frame.loc[::10, "code"] = np.nan
+        filled = TableImputer({"code": "category"}, random_state=0).fit_transform(frame)
+        assert set(filled["code"]) == {1.0, 7.0}
+        assert (filled["code"] == [1.0, 7.0] * 30).all()
+
+
+class TestFills:
+    def test_they_are_right(self, people, fitted):
+        truth, _, M = people
+        filled = fitted.completed_
+        for name in ("smokes", "town", "grade"):
+            gone = M[:, truth.columns.get_loc(name)]
+            assert (filled[name][gone] == truth[name][gone]).mean() > 0.85, name
+        gone = M[:, truth.columns.get_loc("hour")]
+        apart = (filled["hour"] - truth["hour"])[gone]
+        assert np.abs((apart + 12) % 24 - 12).mean() < 2
+        assert (filled["born"] - truth["born"]).abs().max() < pd.Timedelta(days=120)
+        assert (filled["born"] == filled["born"].dt.normalize()).all()  # whole days, as observed
+
+    def test_accuracy_in_the_columns_own_terms(self, fitted):
+        accuracy = {one.column: one for one in fitted.accuracy_}
+        assert accuracy["town"].measure == "wrong"
+        assert accuracy["height"].measure == "error"
+        assert accuracy["born"].simple_error == pytest.approx(87, rel=0.4)  # days
+        assert all(one.relative < 0.7 for one in accuracy.values())
+        assert "share that is wrong" in str(fitted.accuracy_)
+
+    def test_new_rows(self, people, fitted):
+        _, given, _ = people
+        new = given.iloc[:5].drop(columns="note")
+        filled = fitted.transform(new)
+        assert list(filled) == list(new)
+        assert filled.notna().all().all()
+        with pytest.raises(InvalidInput, match="'town'"):
+            fitted.transform(new.drop(columns="town"))
+
+    def test_a_level_never_seen_is_kept(self, people, fitted):
+        new = people[1].iloc[:2].copy()
+        new["town"] = ["Paris", None]
+        assert fitted.transform(new)["town"].tolist()[0] == "Paris"
+
+    def test_probabilities(self, people, fitted):
+        shares = fitted.probabilities("town")
+        assert set(shares) == {"Rome", "Oslo", "Bern"}
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+        known = people[1]["town"].notna()
+        assert (shares.to_numpy()[known].max(axis=1) > 0.999).all()
+        with pytest.raises(InvalidInput, match="Probabilities are of categories"):
+            fitted.probabilities("height")
+
+    def test_deviations(self, people, fitted):
+        deviations = fitted.deviations()
+        _, given, M = people
+        for name in deviations:
+            gone = M[:, given.columns.get_loc(name)]
+            assert (deviations[name][~gone] == 0).all()
+            assert (deviations[name][gone] >= 0).all()
+        assert deviations["height"][M[:, 1]].mean() < 5
+
+    def test_intervals_hold_their_order_and_bounds(self, people, fitted):
+        low, high = fitted.intervals(0.9)
+        for name in ("height", "income", "born", "children"):
+            assert (low[name] <= high[name]).all()
+        assert low["height"].min() >= 100
+        assert low["income"].min() > 0
+        assert (low["grade"] <= high["grade"]).all()
+
+    def test_all_libraries_agree(self, people):
+        _, given, _ = people
+        plain = given[["height", "income", "town"]]
+        one = TableImputer(random_state=0).fit_transform(plain)
+        two = TableImputer(random_state=0).fit_transform(pl.from_pandas(plain)).to_pandas()
+        pd.testing.assert_frame_equal(one, two, check_dtype=False)
+
+    def test_the_door(self, people):
+        _, given, _ = people
+        filled = manifill.impute(given[["height", "town"]], random_state=0)
+        assert filled.notna().all().all()
+        with pytest.raises(InvalidInput, match=r"no option 'kernel' for frames.*types"):
+            manifill.impute(given, kernel="gaussian")
+
+    @pytest.mark.parametrize(
+        ("frame", "words"),
+        [
+            (pd.DataFrame({"a": []}), "must have rows"),
+            (pd.DataFrame({"a": [None, None]}), "must have a column with observed values"),
+            (pd.DataFrame([[1, 2]], columns=["a", "a"]), "Column names must differ"),
+            ("a table", "must be a pandas or polars DataFrame"),
+            (pd.DataFrame({"a": [1.0, np.inf]}), "column 'a' is inf in row 1"),
+        ],
+    )
+    def test_what_is_no_table(self, frame, words):
+        with pytest.raises(InvalidInput, match=words):
+            TableImputer().fit(frame)
+
+    def test_nothing_missing_nothing_changed(self):
+        frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
+        pd.testing.assert_frame_equal(TableImputer().fit_transform(frame), frame)
+
+    def test_rows_without_anything(self):
+        frame = pd.DataFrame({"a": [1.0, 2.0, None, 4.0] * 5, "b": ["x", "x", None, "y"] * 5})
+        filled = TableImputer(random_state=0).fit_transform(frame)
+        assert filled.notna().all().all()
+
+
+class TestEncoding:
+    def test_a_category_counts_as_one_number(self):
+        frame = Frame(pd.DataFrame({"kind": list("aabbccdd") * 5, "x": np.arange(40.0)}))
+        encoding = Encoding.of(frame, None, None)
+        X = encoding.encode(frame)
+        weights = np.array(encoding.weights(X))
+        assert encoding.groups == [[0, 1, 2, 3]]
+        assert (weights[:4] ** 2).sum() == pytest.approx(1)
+
+    @pytest.mark.parametrize(
+        ("variable", "values"),
+        [
+            (Quantity(), [1.5, -2.0]),
+            (Quantity(log=True), [0.5, 100.0]),
+            (Quantity(log=True, unit=3.0), [0.0, 7.0]),
+            (Cyclic(24), [0.0, 23.5]),
+            (Cyclic(12, 1.0, 1.0), [1.0, 12.0]),
+            (Category(("a", "b", "c")), ["c", "a"]),
+            (Ordered(("low", "high")), ["high", "low"]),
+        ],
+    )
+    def test_values_come_back(self, variable, values):
+        plain = np.array(values, dtype=object if isinstance(values[0], str) else float)
+        back = variable.decode(variable.encode(plain))
+        if isinstance(values[0], str):
+            assert back.tolist() == values
+        else:
+            np.testing.assert_allclose(back.astype(float), values, atol=1e-9)
+
+
+class TestInspection:
+    def test_patterns_and_counts(self):
+        frame = pd.DataFrame({"a": [1, None, None, 4], "b": [1.0, None, None, 4], "c": ["x", "y", "x", None]})
+        found = inspect(Frame(frame))
+        assert found.missing == {"a": 2, "b": 2, "c": 1}
+        assert found.complete_rows == 1
+        assert found.patterns[0].columns == ("a", "b")
+        assert found.patterns[0].rows == 2
+
+    def test_random_holes_look_random_and_others_do_not(self):
+        rng = np.random.default_rng(3)
+        X = rng.standard_normal((300, 4))
+        frame = pd.DataFrame(np.where(rng.random(X.shape) < 0.2, np.nan, X), columns=list("abcd"))
+        assert inspect(Frame(frame)).likely_mcar is True
+        frame.loc[X[:, 0] > 0.5, "b"] = np.nan
+        found = inspect(Frame(frame))
+        assert found.likely_mcar is False
+        assert (found.relations[0].column, found.relations[0].other) == ("b", "a")
+        assert inspect(Frame(pd.DataFrame({"a": [1.0, 2.0]}))).verdict == "Nothing is missing."
+
+
+class TestComparison:
+    def test_the_best_is_found(self):
+        t = np.linspace(0, 6, 80)
+        frame = pd.DataFrame({"s": np.sin(t), "c": np.cos(t), "kind": np.where(np.sin(t) > 0, "up", "down")})
+        comparison = manifill.compare(frame)
+        assert list(comparison.seconds) == ["manifill", "neighbours", "iterative", "simple"]
+        assert comparison.overall["manifill"] < comparison.overall["iterative"]
+        assert {one.measure for one in comparison.scores} == {"error", "wrong"}
+        assert "relative" in str(comparison)
+
+
+class TestSaving:
+    def test_a_loaded_model_fills_the_same(self, people, fitted, tmp_path):
+        fitted.save(tmp_path / "people.model")
+        loaded = TableImputer.load(tmp_path / "people.model")
+        new = people[1].iloc[:10]
+        pd.testing.assert_frame_equal(loaded.transform(new), fitted.transform(new))
+        assert str(loaded.accuracy_) == str(fitted.accuracy_)
+        assert loaded.status_ == fitted.status_
+        with pytest.raises(InvalidInput, match="has no table of its own"):
+            loaded.completed_  # noqa: B018
+
+    def test_there_is_no_pickle_in_it(self, fitted, tmp_path):
+        fitted.save(tmp_path / "m.model")
+        with np.load(tmp_path / "m.model", allow_pickle=False) as archive:
+            assert all(archive[name].dtype != object for name in archive.files)
+
+    def test_other_formats_and_damage_are_refused(self, fitted, tmp_path):
+        fitted.save(tmp_path / "m.model")
+        with np.load(tmp_path / "m.model") as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        text = arrays["manifest"].tobytes().decode()
+
+        def written(**changes):
+            with (tmp_path / "x.model").open("wb") as file:
+                np.savez(file, **{**arrays, **changes})
+            return tmp_path / "x.model"
+
+        newer = np.frombuffer(text.replace('"format": 1', '"format": 99').encode(), np.uint8)
+        with pytest.raises(InvalidInput, match="in format 99; this is manifill"):
+            TableImputer.load(written(manifest=newer))
+        evil = np.frombuffer(text.replace('"is": "Category"', '"is": "system"').encode(), np.uint8)
+        with pytest.raises(InvalidInput, match="no model of manifill"):
+            TableImputer.load(written(manifest=evil))
+        with pytest.raises(InvalidInput, match="no model of manifill"):
+            TableImputer.load(written(Z=arrays["Z"][:3]))
+        (tmp_path / "half.model").write_bytes((tmp_path / "m.model").read_bytes()[:500])
+        for name in ("half.model", "none.model"):
+            with pytest.raises(InvalidInput, match=name):
+                TableImputer.load(tmp_path / name)
+
+
+class TestTime:
+    def test_rows_near_in_time_count(self):
+        """A random walk: only time tells."""
+        rng = np.random.default_rng(0)
+        walk = rng.standard_normal((200, 2)).cumsum(axis=0)
+        truth = pd.DataFrame({"a": walk[:, 0], "b": walk[:, 1], "noise": rng.standard_normal(200)})
+        frame = truth.mask(rng.random(truth.shape) < 0.2).assign(step=range(200))
+        error = {}
+        for time in (None, "step"):
+            imputer = TableImputer(time=time, random_state=0).fit(frame)
+            error[time] = float(np.sqrt(((imputer.completed_["a"] - truth["a"]) ** 2).mean()))
+        assert imputer.time_weight_ > 1
+        assert error["step"] < 0.7 * error[None]
+
+    @pytest.mark.parametrize("time", ["nobody", "word", "gaps"])
+    def test_what_is_no_time(self, time):
+        frame = pd.DataFrame({"x": [1.0, None, 3.0], "word": ["a", "b", "a"], "gaps": [1.0, 2.0, None]})
+        with pytest.raises(InvalidInput, match="time must name a column"):
+            TableImputer(time=time).fit(frame)
+
+
+def test_dates_of_bounds():
+    days = [dt.date(2020, 1, 1) + dt.timedelta(days=i) for i in range(30)]
+    frame = pl.DataFrame({"day": [None, *days[1:]], "x": list(range(30))})
+    bounds = {"day": ("2020-01-20", "2020-01-25")}
+    filled = TableImputer({"x": "number"}, bounds=bounds, random_state=0).fit_transform(frame)
+    assert filled["day"][0] == dt.date(2020, 1, 20)
