@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from manifill.arrays import Array, Mask
 from manifill.checks import require_number
@@ -32,6 +32,8 @@ from manifill.uncertainty import Errors
 _SWEEPS = 5
 # Rows up to which all pairs are looked at; beyond, fills with errors as expected must do.
 _ROWS = 2000
+# Degrees of freedom from which Student's distribution is the normal one.
+_MANY = 1e9
 
 
 def draws(
@@ -178,14 +180,14 @@ class Pooled:
     def interval(self, level: float = 0.95) -> Array:
         """(p, 2), confidence intervals."""
         require_number("level", level, above=0, below=1)
-        half = student.ppf((1 + level) / 2, self.df) * self.error
+        half = _quantile(self.df, (1 + level) / 2) * self.error
         return np.column_stack([self.estimate - half, self.estimate + half])
 
     @property
     def p_value(self) -> Array:
         """(p,), of the hypothesis that an estimate is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            p: Array = 2 * student.sf(np.abs(self.estimate / self.error), self.df)
+            p: Array = 2 * stdtr(np.minimum(self.df, _MANY), -np.abs(self.estimate / self.error))
         return p
 
     def __str__(self) -> str:
@@ -282,6 +284,12 @@ def _squared_errors(fits: Sequence[Any], errors: npt.ArrayLike | None, shape: tu
             f"errors must be {shape[0]} × {shape[1]} numbers, none below 0; got shape {U.shape}."
         )
     return U**2
+
+
+def _quantile(df: Array, probability: float) -> Array:
+    """Of Student's distribution."""
+    quantile: Array = stdtrit(np.minimum(df, _MANY), probability)
+    return quantile
 
 
 def _complete_df(fits: Sequence[Any], df: float | None) -> float:

@@ -423,27 +423,15 @@ def test_interrupting_writes_nothing(folder, monkeypatch, capsys):
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_the_last_full_sweep_is_kept_if_asked_for(folder, monkeypatch, keep):
-    count = itertools.count()
+    def interrupted(record):
+        raise KeyboardInterrupt
 
-    def interrupted(problem, **options):
-        yield from itertools.islice(sweeps(problem, **options), 2)
-        if next(count) >= before:
-            raise KeyboardInterrupt
-
-    monkeypatch.chdir(folder)
     (folder / "mixed.csv").write_text(with_holes(MIXED))
-    command = ["manifill", "impute", "mixed.csv", "-o", "out.csv", *(["--keep-last"] if keep else [])]
-    monkeypatch.setattr(sys, "argv", command)
-    monkeypatch.setattr("manifill.tuning.plan.sweeps", lambda *a, **o: (next(count), sweeps(*a, **o))[1])
-    with pytest.raises(SystemExit):
-        main()
-    before = next(count) - 1  # the final run is the last of them
-    (folder / "out.csv").unlink()
-    count = itertools.count()
-    monkeypatch.setattr("manifill.tuning.plan.sweeps", interrupted)
-    with pytest.raises(SystemExit) as ending:
-        main()
-    assert ending.value.code == (0 if keep else 130)
+    monkeypatch.setattr("manifill.cli.watch.describe", interrupted)  # told of the first sweep
+    more = ["--keep-last"] if keep else []
+    result = manifill("impute", "mixed.csv", "-o", "out.csv", *more, folder=folder)
+    assert result.returncode == (0 if keep else 130)
+    assert "interrupted" in result.stderr
     assert (folder / "out.csv").exists() == keep
 
 

@@ -104,16 +104,13 @@ class TextColumn:
         if self.holds == "integer":
             return [str(round(value)) for value in values.tolist()]
         if self.holds == "number":
-            return [self._number(value) for value in values.tolist()]
+            digits = self._digits()
+            texts = [repr(round(value, digits)) for value in values.tolist()]
+            return texts if self.decimal == "." else [text.replace(".", self.decimal) for text in texts]
         return [str(value) for value in values.tolist()]
 
-    def _number(self, value: float) -> str:
-        """A number with a millionth of the column's spread as its last digit."""
-        text = repr(round(value, self._digits))
-        return text if self.decimal == "." else text.replace(".", self.decimal)
-
-    @property
     def _digits(self) -> int:
+        """Digits after the point, for the last one to be a millionth of the column's spread."""
         assert self.numbers is not None
         known = self.numbers[~self.missing]
         spread = float(known.max() - known.min()) if len(known) else 0.0
