@@ -27,6 +27,7 @@ FLOORS = [
     "tuning",
     "uncertainty",
     "multiple",
+    "pooling",
     "tables",
     "files",
     "datasets",

@@ -18,7 +18,7 @@ from manifill.estimators import (
     compare,
     impute,
 )
-from manifill.multiple import pool
+from manifill.pooling import pool
 
 __version__ = "0.1.0"
 

@@ -78,7 +78,7 @@ class Uncertain:
     def draws(self, m: int = 5, *, bounds: Any = None, chosen: Any = (), seed: Any = 0) -> Iterator[Any]:
         """Yield m completed tables, whose fills are drawn from what the missing values may be.
 
-        For multiple imputation: estimate from each, and let `manifill.multiple.pool` pool the results.
+        For multiple imputation: estimate from each, and let `manifill.pool` pool the results.
 
         Parameters
         ----------
