@@ -277,7 +277,7 @@ def test_empty_columns_are_left_empty_and_named(folder):
         (HOLES, ["--types", "id=number"], "cannot be taken for number"),
         (HOLES, ["--bounds", "a=5"], '"a=0:100"'),
         (HOLES, ["--bounds", "a=9:1"], "Bounds of column 'a'"),
-        (HOLES, ["--intervals", "90"], "level must be a finite number > 0 and < 1"),
+        (HOLES, ["--intervals", "90"], "--intervals must be a finite number > 0 and < 1"),
         (HOLES, ["--encoding", "morse"], "--encoding must be one that is known"),
         (HOLES, ["--delimiter", "ab"], "--delimiter must be one letter"),
         ("a,b\n1,2\n3\n", [], "Line 3 of in.csv has 1 cells where the first line has 2"),
@@ -306,7 +306,7 @@ def test_bad_files_and_options(folder, text, arguments, message):
     assert sorted(p.name for p in folder.iterdir()) == ["holes.csv", "in.csv"]
 
 
-def test_semicolons_and_decimal_commas(folder):
+def test_semicolons_and_decimal_commas(folder, all_candidates):
     (folder / "eu.csv").write_text("a;b\n" + "".join(f"{i},5;{2 * i},5\n" for i in range(30)) + ";9,5\n")
     result = manifill("impute", "eu.csv", "-o", "out.csv", folder=folder)
     assert result.returncode == 0, result.stderr
@@ -340,6 +340,11 @@ def test_codes_with_leading_zeros_are_no_numbers(folder):
         (["impute", "folder.csv", "-o", "out.csv"], 1, "is a folder"),
         (["impute", "holes.csv", "-o", "-", "--draws", "2"], 1, "not a pipe"),
         (["impute", "holes.csv", "-o", "out.csv", "--max-sweeps", "0"], 2, "--max-sweeps"),
+        (
+            ["impute", "holes.csv", "-o", "out.csv", "--model", "m", "--draws", "2"],
+            1,
+            "--draws cannot change that",
+        ),
         (["ampute", "holes.csv", "-o", "out.csv", "--rate", "2"], 1, "--rate must be a share"),
         (["ampute", "holes.csv", "-o", "out.csv", "--mechanism", "magic"], 1, "--mechanism must be one of"),
         (["compare", "holes.csv", "--share", "0.9"], 1, "share must be"),

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -12,9 +13,10 @@ from rich.table import Table as Grid
 
 import manifill
 from manifill import files
+from manifill.checks import require_number
 from manifill.cli.watch import Interrupted, console, fit_watched
 from manifill.cli.words import of_words
-from manifill.errors import InvalidInput
+from manifill.errors import InvalidInput, MissingDependency
 from manifill.estimators import TableImputer
 from manifill.tables import Fills
 
@@ -44,6 +46,13 @@ def run(
 ) -> None:
     """Read, fill, write, and say what was done."""
     began = monotonic()
+    if model is not None:
+        given = {"--types": types, "--bounds": bounds, "--time": time, "--save": save, "--report": report}
+        _refuse({**given, "--draws": draws, "--intervals": intervals, "--max-sweeps": max_sweeps})
+    if intervals is not None:
+        require_number("--intervals", intervals, above=0, below=1)
+    if report is not None and find_spec("matplotlib") is None:
+        raise MissingDependency("A report needs matplotlib: pip install 'manifill[plots]'.")
     tables_of_draws = [_numbered(output, i + 1) for i in range(draws)]
     for path in (output, *tables_of_draws, *(path for path in (report, save) if path is not None)):
         _check(path, force, table=path not in (report, save))
@@ -86,6 +95,15 @@ def run(
         print(json.dumps(summary, indent=1, default=str), file=out)
     else:
         _say(summary)
+
+
+def _refuse(options: dict[str, Any]) -> None:
+    """Refuse options that belong to fitting where a model is fitted already."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise InvalidInput(
+            f"--model fills new rows with what was fitted; {', '.join(given)} cannot change that."
+        )
 
 
 def _check(path: Path, force: bool, table: bool) -> None:
