@@ -128,6 +128,8 @@ def _estimates(fits: Sequence[Any]) -> tuple[Array, list[str] | None]:
         rows = [np.atleast_1d(np.asarray(fit, dtype=np.float64)) for fit in fits]
     if len({row.shape for row in rows}) > 1 or rows[0].ndim != 1:
         raise InvalidInput("All tables must give the same estimates, a number or a list of numbers each.")
+    if not np.isfinite(rows).all():
+        raise InvalidInput("Estimates must be finite numbers; some of these are not.")
     return np.array(rows), names
 
 

@@ -174,6 +174,64 @@ def test_a_model_is_saved_and_fills_new_rows(folder):
     assert "Traceback" not in bad.stderr
 
 
+def test_codes_too_long_for_numbers_stay_as_they_are(folder):
+    rows = [f"{9007199254740995 + 2 * i},{i % 4}" for i in range(30)]
+    (folder / "codes.csv").write_text("\n".join(["code,x", *rows, "9007199254741995,"]))
+    result = manifill("impute", "codes.csv", "-o", "out.parquet", folder=folder)
+    assert result.returncode == 0, result.stderr
+    codes = pd.read_parquet(folder / "out.parquet")["code"].astype(str).tolist()
+    assert codes[:30] == [row.split(",")[0] for row in rows]
+
+
+def test_a_file_is_replaced_last(folder):
+    (folder / "mixed.csv").write_bytes(with_holes(MIXED).replace("Oslo", "Ærø").encode("latin-1"))
+    result = manifill(
+        *("impute", "mixed.csv", "-o", "mixed.csv", "--force", "--encoding", "latin-1", "--draws", 1),
+        *("--intervals", 0.9, "--max-sweeps", 1),
+        folder=folder,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Ærø" in (folder / "mixed-draw1.csv").read_text(encoding="utf-8")
+    assert "size_low" in (folder / "mixed.csv").read_text(encoding="utf-8")
+
+
+def test_intervals_have_the_type_of_their_column(folder):
+    (folder / "mixed.csv").write_text(with_holes(MIXED))
+    result = manifill("impute", "mixed.csv", "-o", "a.parquet", "--intervals", 0.9, folder=folder)
+    assert result.returncode == 0, result.stderr
+    frame = pd.read_parquet(folder / "a.parquet")
+    assert frame["size_low"].dtype == float
+    frame[list(frame)[:4]].to_parquet(folder / "b.parquet")
+    manifill("ampute", "b.parquet", "-o", "c.parquet", folder=folder)
+    again = manifill("impute", "c.parquet", "-o", "d.csv", "--intervals", 0.9, folder=folder)
+    assert again.returncode == 0, again.stderr
+    ends = pd.read_csv(folder / "d.csv")["opened_low"].dropna()
+    assert len(ends)
+    assert ends.str.fullmatch(r"\d{4}-\d\d-\d\d").all()
+
+
+def test_names_like_markup_and_columns_that_are_there(folder):
+    (folder / "odd.csv").write_text("[red]a,[/b]\n" + "".join(f"{i * i},{i % 5 or ''}\n" for i in range(30)))
+    for command in (["impute", "odd.csv", "-o", "out.csv"], ["inspect", "odd.csv"], ["compare", "odd.csv"]):
+        assert manifill(*command, folder=folder).returncode == 0
+    (folder / "low.csv").write_text("a,a_low\n" + "".join(f"{i % 7 or ''},{i}\n" for i in range(30)))
+    taken = manifill("impute", "low.csv", "-o", "x.csv", "--intervals", 0.9, folder=folder)
+    assert "'a_low', which is there already" in taken.stderr
+    same = manifill("impute", "odd.csv", "-o", "y.csv", "--save", "y.csv", folder=folder)
+    assert "a name of its own" in same.stderr
+
+
+def test_a_model_knows_words_that_look_like_numbers(folder):
+    rows = "".join(f"{i % 3},{i % 3 * 10 + 0.5}\n" for i in range(60))
+    (folder / "zip.csv").write_text("zip,x\n" + rows + ",20.5\n")
+    first = ["impute", "zip.csv", "-o", "out.csv", "--types", "zip=category", "--save", "m.model"]
+    assert manifill(*first, folder=folder).returncode == 0
+    (folder / "new.csv").write_text("zip,x\n,0.5\n1,\n")
+    result = manifill("impute", "new.csv", "-o", "new-out.csv", "--model", "m.model", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert (folder / "new-out.csv").read_text().splitlines()[1] == "0,0.5"
+
+
 def test_json_is_for_machines(folder):
     (folder / "mixed.csv").write_text(with_holes(MIXED))
     result = manifill("impute", "mixed.csv", "-o", "out.csv", "--json", "--max-sweeps", 1, folder=folder)

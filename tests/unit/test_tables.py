@@ -232,6 +232,51 @@ class TestFills:
         assert filled.notna().all().all()
 
 
+class TestLimits:
+    """What a type cannot hold is not written into it."""
+
+    @pytest.mark.parametrize("dtype", ["Int8", "UInt8", "Int64", "UInt64"])
+    def test_whole_numbers_at_the_end_of_their_type(self, dtype):
+        most = np.iinfo(dtype.lower()).max
+        values = [int(most) - i % 3 for i in range(40)]
+        frame = pd.DataFrame({"x": np.arange(40.0) % 3, "n": pd.array([None, *values[1:]], dtype=dtype)})
+        imputer = TableImputer(random_state=0).fit(frame)
+        for table in (imputer.completed_, *imputer.intervals(0.99), *imputer.draws(2)):
+            assert table["n"].dtype == dtype
+            assert table["n"].tolist()[1:] == values[1:]
+
+    def test_dates_at_the_end_of_time(self):
+        days = pd.Series([pd.Timestamp.max.floor("D") - pd.Timedelta(days=i) for i in range(30)]).astype(
+            "M8[ns]"
+        )
+        frame = pd.DataFrame({"day": days.mask(np.arange(30) % 5 == 0), "x": np.arange(30.0)})
+        imputer = TableImputer({"x": "number"}, random_state=0).fit(frame)
+        for table in (imputer.completed_, *imputer.intervals(0.99), *imputer.draws(1)):
+            assert table["day"].notna().all()
+
+    @pytest.mark.parametrize(
+        ("types", "bounds", "words"),
+        [
+            ({}, {"town": (0, 1)}, "Bounds are for numbers and dates; column 'town'"),
+            ({"hour": "cyclic:24"}, {"hour": (0, 5)}, "column 'hour' is of the kind cyclic"),
+            ({}, {"children": (1.2, 1.8)}, "between 1.2 and 1.8 there is none"),
+            ({"born": "category"}, {}, "cannot be taken for category"),
+            ({"smokes": "number"}, {}, "cannot be taken for number"),
+            ("abc", {}, "types must be a mapping"),
+            ({}, [1], "bounds must be a mapping"),
+        ],
+    )
+    def test_what_cannot_be_held_is_refused(self, people, types, bounds, words):
+        with pytest.raises(InvalidInput, match=words):
+            TableImputer(types, bounds=bounds).fit(people[1])
+
+    def test_new_rows_of_another_type_are_refused(self, people, fitted):
+        new = people[1].iloc[:3]
+        for changes in ({"born": np.nan}, {"born": [1, 2, 3]}, {"height": "tall"}):
+            with pytest.raises(InvalidInput, match=f"column '{next(iter(changes))}' was taken for"):
+                fitted.transform(new.assign(**changes))
+
+
 class TestEncoding:
     def test_a_category_counts_as_one_number(self):
         frame = Frame(pd.DataFrame({"kind": list("aabbccdd") * 5, "x": np.arange(40.0)}))

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+from rich.markup import escape
 from rich.table import Table as Grid
 
 import manifill
@@ -18,7 +19,7 @@ from manifill.cli.watch import Interrupted, console, fit_watched
 from manifill.cli.words import of_words
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.estimators import TableImputer
-from manifill.tables import Fills
+from manifill.tables import Cyclic, Fills, Flag, Quantity
 
 MOST_SHOWN = 30
 
@@ -54,14 +55,25 @@ def run(
     if report is not None and find_spec("matplotlib") is None:
         raise MissingDependency("A report needs matplotlib: pip install 'manifill[plots]'.")
     tables_of_draws = [_numbered(output, i + 1) for i in range(draws)]
+    named = [
+        path for path in (output, *tables_of_draws, report, save) if path is not None and path != files.PIPE
+    ]
+    if len({path.resolve() for path in named}) < len(named):
+        raise InvalidInput(f"Every file needs a name of its own; got {', '.join(map(str, named))}.")
     for path in (output, *tables_of_draws, *(path for path in (report, save) if path is not None)):
         _check(path, force, table=path not in (report, save))
-    table = files.read(source, words=of_words(types), **reading)
     if model is not None:
         imputer = TableImputer.load(model)
+        words = [
+            field.name
+            for field in imputer.fields_
+            if not isinstance(field.variable, Quantity | Cyclic | Flag)
+        ]
+        table = files.read(source, words=words, **reading)
         fills: Fills = imputer.transform(table)
-        extra: dict[str, list[Any]] = {}
+        extra: files.Extra = {}
     else:
+        table = files.read(source, words=of_words(types), **reading)
         imputer = TableImputer(
             types,
             bounds=bounds,
@@ -79,7 +91,6 @@ def run(
         fills = imputer.completed_
         extra = {} if intervals is None else _ends(imputer, table, intervals)
     chosen = _only(fills, columns, table.names)
-    files.write(table, chosen, output, extra)
     if draws:
         for path, drawn in zip(tables_of_draws, imputer.draws(draws, seed=seed), strict=True):
             files.write(table, _only(drawn, columns, table.names), path)
@@ -89,6 +100,7 @@ def run(
         from manifill.report import write_report
 
         write_report(imputer, table, report, title=source.name, seconds=monotonic() - began)
+    files.write(table, chosen, output, extra)  # the last: it may replace the file that is read
     summary = _summary(imputer, table, chosen, output, tables_of_draws, model, monotonic() - began, seed)
     if as_json:
         out = sys.stderr if output == files.PIPE else sys.stdout
@@ -134,23 +146,17 @@ def _only(fills: Fills, columns: list[str], names: list[Any]) -> Fills:
     return {name: fill for name, fill in fills.items() if not columns or name in columns}
 
 
-def _ends(imputer: TableImputer, table: files.TableFile, level: float) -> dict[str, list[Any]]:
+def _ends(imputer: TableImputer, table: files.TableFile, level: float) -> files.Extra:
     """Two columns more for every column filled: the ends of its intervals, empty where a value is known."""
-    extra: dict[str, list[Any]] = {}
-    for end, fills in zip(("low", "high"), imputer.intervals(level), strict=True):
-        for name, (rows, values) in fills.items():
-            column = table.column(name)
-            written = column.written(values) if hasattr(column, "written") else values.tolist()
-            cells: list[Any] = [None] * len(table)
-            for row, value in zip(rows.tolist(), written, strict=True):
-                cells[row] = value
-            extra[f"{name}_{end}"] = cells
-    return dict(sorted(extra.items(), key=lambda item: _place(item[0], table.names)))
-
-
-def _place(label: str, names: list[Any]) -> tuple[int, bool]:
-    name, _, end = label.rpartition("_")
-    return names.index(name), end == "high"
+    low, high = imputer.intervals(level)
+    extra: files.Extra = {}
+    for name in low:
+        for end, fills in (("low", low), ("high", high)):
+            label = f"{name}_{end}"
+            if label in table.names:
+                raise InvalidInput(f"--intervals adds a column {label!r}, which is there already; rename it.")
+            extra[label] = (name, *fills[name])
+    return extra
 
 
 def _summary(
@@ -229,7 +235,7 @@ def _grid(columns: list[dict[str, Any]]) -> Grid:
             else ["–", "–"]
         )
         relative = f"{_relative(one):.2f}" if known and np.isfinite(_relative(one)) else "–"
-        grid.add_row(str(one["name"]), one["type"], f"{one['missing']:,}", *errors, relative)
+        grid.add_row(escape(str(one["name"])), one["type"], f"{one['missing']:,}", *errors, relative)
     if len(columns) > len(worst):
         grid.caption = f"the {len(worst)} hardest of {len(columns)} columns"
     return grid

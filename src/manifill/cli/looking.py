@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
 from manifill import amputation, files, tables
@@ -63,7 +64,7 @@ def _show(found: Inspection) -> None:
             share = found.missing[one.name] / found.rows
             bar = "█" * round(20 * share) or ("▏" if share else "")
             grid.add_row(
-                str(one.name), one.word, f"{found.missing[one.name]:,} ({share:.0%})", bar, one.reason
+                escape(str(one.name)), one.word, f"{found.missing[one.name]:,} ({share:.0%})", bar, one.reason
             )
     if len(found.fields) > MOST_SHOWN:
         grid.caption = f"the {MOST_SHOWN} columns of {len(found.fields)} that lack most"
@@ -72,7 +73,7 @@ def _show(found: Inspection) -> None:
         patterns = Grid("rows", "missing together", box=None, title="Patterns", title_justify="left")
         for pattern in found.patterns:
             names = ", ".join(map(str, pattern.columns[:8])) + (", …" if len(pattern.columns) > 8 else "")
-            patterns.add_row(f"{pattern.rows:,}", names or "nothing")
+            patterns.add_row(f"{pattern.rows:,}", escape(names) or "nothing")
         out.print(patterns)
     out.print(found.verdict, markup=False, highlight=False)
 
@@ -100,7 +101,7 @@ def compare(
             for error in one.errors.values()
         ]
         measure = "wrong" if share_wrong else "RMSE"
-        grid.add_row(str(one.column), one.kind, f"{one.hidden:,}", *cells, measure)
+        grid.add_row(escape(str(one.column)), one.kind, f"{one.hidden:,}", *cells, measure)
     grid.add_section()
     grid.add_row("relative", "", "", *(f"{one:.3f}" for one in found.overall.values()))
     grid.add_row("seconds", "", "", *(f"{one:.1f}" for one in found.seconds.values()))

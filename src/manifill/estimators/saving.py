@@ -42,6 +42,11 @@ def save(
     path: Path, fields: Fields, state: State, choice: Choice, recipe: Recipe, max_sweeps: int, tol: float
 ) -> None:
     """Write what is needed to fill new rows, whole or not at all."""
+    odd = [field.name for field in fields if not isinstance(field.name, str | int)]
+    if odd:
+        raise InvalidInput(
+            f"Columns of a model that is saved must have words or whole numbers for names; got {odd}."
+        )
     problem, evidence = state.problem, choice.evidence
     assert evidence is not None
     manifest = {

@@ -1,6 +1,6 @@
 """`TableImputer`: tables of numbers, categories, dates and words, of any frame library."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,8 +13,9 @@ from manifill.errors import InvalidInput
 from manifill.estimators.imputer import IGHImputer
 from manifill.progress import say
 from manifill.sweep import State, Status
-from manifill.tables import Encoding, Field, Frame, Ordered, Quantity, Source
+from manifill.tables import Cyclic, Encoding, Field, Flag, Frame, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, table_accuracy
+from manifill.tables.frames import TIMES
 
 # What a time column may count, and sweeps to tell by.
 _TIME_WEIGHTS = (1.0, 5.0, 25.0, 125.0)
@@ -121,8 +122,10 @@ class TableImputer(TransformerMixin, BaseEstimator):
         self.time_weight_ = None if self.time is None else self._weigh_time(numbers)
         yield from self.imputer_.iter_fit(numbers)
 
-    def _kinds(self, table: Source) -> dict[Any, Any]:
+    def _kinds(self, table: Source) -> Any:
         """The types given; whole numbers that count the rows are no identifiers if they are the time."""
+        if self.time is None or not isinstance(self.types, Mapping | None):
+            return self.types
         kinds = dict(self.types or {})
         if self.time in table.names and self.time not in kinds and table.column(self.time).holds == "integer":
             kinds[self.time] = "integer"
@@ -180,8 +183,15 @@ class TableImputer(TransformerMixin, BaseEstimator):
         lost = [field.name for field in self._encoding if field.name not in table.names]
         if lost:
             raise InvalidInput(f"New rows must have the columns fitted; these are not there: {lost}.")
+        for field in self._encoding:
+            _require_kind(field, table)
         numbers = self._encoding.encode(table)
         return table.completed(self._encoding.fills(table, self.imputer_.transform(numbers)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the columns that come out: those that went in."""
+        check_is_fitted(self)
+        return self.feature_names_in_
 
     @property
     def accuracy_(self) -> TableAccuracy:
@@ -304,6 +314,24 @@ class TableImputer(TransformerMixin, BaseEstimator):
 def as_source(X: Any) -> Source:
     """A table of manifill's own as it is, any other through the frame libraries."""
     return X if hasattr(X, "completed") and hasattr(X, "like") else Frame(X)
+
+
+def _require_kind(field: Field, table: Source) -> None:
+    """Refuse a column of new rows that holds something else than the one fitted."""
+    column: Any = table.column(field.name)
+    word = field.word
+    if isinstance(field.variable, Quantity | Cyclic):
+        fits = column.holds == word if word in TIMES else column.holds in ("integer", "number", "decimal")
+    elif isinstance(field.variable, Flag):
+        fits = column.holds in ("boolean", "integer", "number")
+    else:
+        fits = column.holds not in ("other", *TIMES)
+    if fits or (hasattr(column, "become") and column.become(word)):
+        return
+    raise InvalidInput(
+        f"New rows must be of the types fitted; column {field.name!r} was taken for {word}, and now holds "
+        f"{column.type_name}. Give it the type it had."
+    )
 
 
 def _deviation(field: Field, completed: Array, half: Array) -> Array:

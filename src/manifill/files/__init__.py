@@ -16,12 +16,14 @@ from manifill.files.binary import ArrayFile, FrameFile
 from manifill.files.text import DELIMITERS, MISSING, TextTable
 from manifill.files.whole import check_writable, whole
 from manifill.tables.source import Fills
+from manifill.tables.variables import Plain
 
 __all__ = [
     "FORMATS",
     "MISSING",
     "PIPE",
     "ArrayFile",
+    "Extra",
     "FrameFile",
     "TableFile",
     "TextTable",
@@ -38,6 +40,8 @@ PIPE = Path("-")
 """Standard input or output, as csv."""
 
 TableFile = TextTable | FrameFile
+Extra = dict[str, tuple[Any, Indices, Plain]]
+"""Columns more: name → the column they are like, the rows where they have values, and these."""
 
 
 def read(
@@ -71,10 +75,12 @@ def check_output(path: Path) -> None:
         check_writable(path)
 
 
-def write(table: TableFile, fills: Fills, path: Path, extra: Mapping[str, list[Any]] | None = None) -> None:
+def write(table: TableFile, fills: Fills, path: Path, extra: Extra | None = None) -> None:
     """Write a table with its fills, and columns more, in the format that the ending of `path` names."""
     check_output(path)
-    more = dict(extra or {})
+    if isinstance(table, TextTable) and path != PIPE and path.suffix.lower() not in DELIMITERS:
+        table = binary.as_arrow(table)
+    more = {name: _column(table, *one) for name, one in (extra or {}).items()}
     if path == PIPE:
         _stream(table, fills, sys.stdout, ",", more)
     elif path.suffix.lower() in DELIMITERS:
@@ -120,6 +126,13 @@ def _stream(
         writer.writerow([*native.column_names, *extra])
     columns = [_texts(native[name].to_pylist()) for name in native.column_names]
     writer.writerows(zip(*columns, *(_texts(values) for values in extra.values()), strict=True))
+
+
+def _column(table: TableFile, like: Any, rows: Indices, values: Plain) -> list[Any]:
+    cells: list[Any] = [None] * len(table)
+    for row, value in zip(rows.tolist(), table.column(like).written(values), strict=True):
+        cells[row] = value
+    return cells
 
 
 def _texts(values: list[Any]) -> list[str]:

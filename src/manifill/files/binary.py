@@ -1,6 +1,7 @@
 """Tables in files of other kinds: parquet, feather, Excel and NumPy."""
 
 import datetime
+import decimal
 import tokenize
 from collections.abc import Mapping
 from pathlib import Path
@@ -213,7 +214,8 @@ def _excel_value(openpyxl: Any, sheet: Any, value: Any) -> Any:
         return _text_cell(openpyxl, sheet, value)
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return value.isoformat()
-    return value
+    known = (bool, int, float, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
+    return value if value is None or isinstance(value, known) else str(value)
 
 
 def _text_cell(openpyxl: Any, sheet: Any, text: str) -> Any:

@@ -12,13 +12,15 @@ import numpy as np
 
 from manifill.arrays import Mask
 from manifill.errors import InvalidInput
-from manifill.tables.frames import EPOCH, MICROSECOND, plain_time
+from manifill.tables.frames import moment, plain_time
 from manifill.tables.variables import Plain
 
 # Different words of a column beyond which it is text, whatever they are.
 _MOST_WORDS = 100_000
 # The share of other cells up to which a column is one of numbers with mistakes in it.
 _MISTAKES = 0.1
+# Whole numbers up to which a float holds each.
+_EXACT = 2**53
 _INTEGER = re.compile(r"[+-]?\d+")
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 # How dates and times are written; where two of them fit, a column is not taken for one.
@@ -81,10 +83,9 @@ class TextColumn:
 
     def written(self, values: Plain) -> list[str]:
         """Values as this file writes them."""
-        if self.holds in ("date", "date and time"):
-            return [(EPOCH + value * MICROSECOND).strftime(self.form) for value in values.tolist()]
-        if self.holds == "time":
-            return [(EPOCH + value * MICROSECOND).strftime(self.form) for value in values.tolist()]
+        if self.holds in ("date", "date and time", "time"):
+            moments = [moment(value) for value in values.tolist()]
+            return [one.strftime(self.form.replace("%Y", f"{one.year:04}")) for one in moments]
         if self.holds == "boolean":
             true = next((word for word in self.words if word.lower() == "true"), "true")
             false = next((word for word in self.words if word.lower() == "false"), "false")
@@ -96,6 +97,15 @@ class TextColumn:
             texts = [repr(round(value, digits)) for value in values.tolist()]
             return texts if self.decimal == "." else [text.replace(".", self.decimal) for text in texts]
         return [str(value) for value in values.tolist()]
+
+    def become(self, holds: str) -> bool:
+        """Take a column in which everything is missing for one that holds this; says whether it can."""
+        forms = {"date": "%Y-%m-%d", "date and time": "%Y-%m-%d %H:%M:%S", "time": "%H:%M:%S"}
+        if not self.missing.all() or holds not in (*forms, "number", "integer", "boolean"):
+            return False
+        self.holds, self.form = holds, forms.get(holds, "")
+        self.numbers = np.full(len(self.missing), np.nan)
+        return True
 
     def _digits(self) -> int:
         """Digits after the point, for the last one to be a millionth of the column's spread."""
@@ -138,7 +148,10 @@ class ColumnBuilder:
             self._place = None
 
     def _value(self, cell: str, line: int) -> float:
-        number = None if _LEADING_ZERO.match(cell) and _INTEGER.fullmatch(cell) else number_in(cell)
+        whole = _INTEGER.fullmatch(cell) is not None
+        number = None if whole and _LEADING_ZERO.match(cell) else number_in(cell)
+        if whole and number is not None and _EXACT < abs(number) < math.inf and int(cell) != number:
+            number = None  # an identifier, which a number would change
         if number is None and "," in self._marks and "," in cell:
             number = number_in(cell.replace(",", "."))
             self._decimal = "," if number is not None else self._decimal
@@ -149,7 +162,7 @@ class ColumnBuilder:
         if math.isinf(number):
             self._first_number = self._first_number or (line, cell)
         self._n_numbers += 1
-        self._whole = self._whole and _INTEGER.fullmatch(cell) is not None
+        self._whole = self._whole and whole
         return number
 
     def finished(self, path: Path) -> TextColumn:

@@ -65,8 +65,7 @@ class TextTable:
         for number, cells in self._rows():
             self._count += 1
             for builder, cell in zip(builders, cells, strict=True):
-                text = cell.strip()
-                builder.add(None if text in self._missing else text, number)
+                builder.add(None if self._is_missing(cell) else cell.strip(), number)
         if not self._count:
             raise InvalidInput(f"{path} has a header and no rows; there is nothing to fill.")
         self._columns = {builder.name: builder.finished(path) for builder in builders}
@@ -117,7 +116,8 @@ class TextTable:
         return [None if self._is_missing(cells[place]) else cells[place] for _, cells in self._rows()]
 
     def _is_missing(self, cell: str) -> bool:
-        return cell.strip() in self._missing
+        text = cell.strip()
+        return text in self._missing or text.lower() in ("nan", "-nan", "+nan")
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Line number and cells of every row."""
@@ -147,7 +147,7 @@ class TextTable:
                     yield from ((number, [""]) for number in blank)
                     blank.clear()
                     yield reader.line_num, cells
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:
                 raise InvalidInput(self._not_text(error)) from error
             except csv.Error as error:
                 if "field larger" in str(error):
@@ -157,7 +157,7 @@ class TextTable:
                     "quotation mark that is not closed."
                 ) from error
 
-    def _not_text(self, error: UnicodeDecodeError) -> str:
+    def _not_text(self, error: UnicodeError) -> str:
         before = self.path.read_bytes()
         line, start = 1, 0
         for i, text in enumerate(before.split(b"\n"), start=1):
@@ -168,7 +168,7 @@ class TextTable:
                 break
         return (
             f"{self.path} must be {self._encoding.removesuffix('-sig')} text; line {line}, cell {start + 1}, "
-            f"is not ({error.reason}). Say how it is encoded, such as --encoding latin-1."
+            f"is not ({getattr(error, 'reason', error)}). Say how it is encoded, such as --encoding latin-1."
         )
 
     def _too_long(self, line: int) -> str:
@@ -190,7 +190,7 @@ class TextTable:
         try:
             with self.path.open(encoding=self._encoding, newline="") as file:
                 first = file.readline(_LONGEST_CELL)
-        except UnicodeDecodeError:
+        except UnicodeError:
             return ","
         outside = re.sub(r'"[^"]*"', "", first)
         return max(",;\t|", key=lambda mark: (outside.count(mark), mark == ","))

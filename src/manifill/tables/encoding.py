@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from manifill.arrays import Array
-from manifill.tables.inference import check_names, declared, infer
+from manifill.checks import complaint
+from manifill.tables.inference import check_bounds, check_names, declared, infer
 from manifill.tables.source import Fills, Source
 from manifill.tables.variables import Untouched, Variable
 
@@ -66,6 +67,9 @@ class Encoding:
         cls, table: Source, types: Mapping[Any, Any] | None, bounds: Mapping[Any, Any] | None
     ) -> "Encoding":
         """What the columns are taken for: as the user says, or else inferred."""
+        for name, given in (("types", types), ("bounds", bounds)):
+            if given is not None and not isinstance(given, Mapping):
+                raise complaint(name, "a mapping from columns, such as {'zip': …}", given)
         types, bounds = types or {}, bounds or {}
         check_names(types, table.names, "types")
         check_names(bounds, table.names, "bounds")
@@ -77,6 +81,7 @@ class Encoding:
                 variable, reason = declared(column, types[name], limits)
             else:
                 variable, reason = infer(column, limits)
+            check_bounds(column, variable, limits)
             fields.append(Field(name, variable, reason, first))
             first += variable.width
         return cls(Fields(fields))

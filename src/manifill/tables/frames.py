@@ -94,7 +94,7 @@ class Column:
 
     def filled(self, rows: Indices, values: Plain) -> Any:
         """The series with plain values at some rows."""
-        native: Any = [self._native(value) for value in values.tolist()]
+        native: Any = self.written(values)
         library = nw.get_native_namespace(self.series)
         if library.__name__ == "pyarrow":
             return _filled_arrow(self.series, rows, native)
@@ -104,20 +104,30 @@ class Column:
             native = nw.new_series(self.series.name, native, dtype, backend=library)
         return self.series.scatter(rows.tolist(), native)
 
+    def written(self, values: Plain) -> list[Any]:
+        """Plain values as the column's own kind of values."""
+        return [self._native(value) for value in values.tolist()]
+
     def _native(self, value: Any) -> Any:
-        """A plain value as the column's own kind of value."""
+        """A plain value as the column's own kind of value, held to what its type can hold."""
         dtype = self.series.dtype
-        if self.holds == "integer" or (self.holds == "number" and dtype.is_integer()):
-            return int(value)
+        if self.holds == "boolean":
+            return bool(value)
+        if self.holds == "number":
+            return float(value)
+        if self.holds == "integer":
+            return max(min(round(value), _most(dtype)), _least(dtype))
         if self.holds == "decimal":
-            return decimal.Decimal(repr(value)).quantize(decimal.Decimal(1).scaleb(-_scale(self.series)))
+            step = decimal.Decimal(1).scaleb(-_scale(self.series))
+            return decimal.Decimal(str(float(value))).quantize(step)
         if self.holds in ("date", "date and time"):
-            moment = EPOCH + value * MICROSECOND
+            held = max(min(value, _NANOSECONDS), -_NANOSECONDS) if _in_nanoseconds(dtype) else value
+            found = moment(held)
             if self.holds == "date":
-                return moment.date()
-            return moment if self._aware else moment.replace(tzinfo=None)
+                return found.date()
+            return found if self._aware else found.replace(tzinfo=None)
         if self.holds == "duration":
-            return value * MICROSECOND
+            return max(min(value, _NANOSECONDS), -_NANOSECONDS) * MICROSECOND
         if self.holds == "time":
             return (EPOCH + min(value, DAY - 1) * MICROSECOND).time()
         return value
@@ -176,6 +186,38 @@ class Frame:
         if index is not None and len(index) == len(native):
             native.index = index
         return native
+
+
+# Microseconds that 64 bits of nanoseconds can hold, and dates at all.
+_NANOSECONDS = 2**63 / 1e3 - 1e9
+_FIRST = (datetime.datetime(1, 1, 2, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
+_LAST = (datetime.datetime(9999, 12, 30, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
+
+
+def moment(microseconds: float) -> datetime.datetime:
+    """So many microseconds after 1970, held to the years 1 to 9999."""
+    return EPOCH + max(min(microseconds, _LAST), _FIRST) * MICROSECOND
+
+
+def _in_nanoseconds(dtype: Any) -> bool:
+    return getattr(dtype, "time_unit", "us") == "ns"
+
+
+def _bits(dtype: Any) -> tuple[bool, int]:
+    """Is a type of whole numbers one with a sign, and how many bits has it?"""
+    name = type(dtype).__name__
+    digits = "".join(letter for letter in name if letter.isdigit())
+    return not name.startswith("U"), int(digits) if digits else 64
+
+
+def _most(dtype: Any) -> int:
+    signed, bits = _bits(dtype)
+    return int(2 ** (bits - signed) - 1)
+
+
+def _least(dtype: Any) -> int:
+    signed, bits = _bits(dtype)
+    return -(2 ** (bits - 1)) if signed else 0
 
 
 def is_frame(X: Any) -> bool:

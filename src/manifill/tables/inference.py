@@ -64,23 +64,25 @@ def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Varia
         return Untouched("text" if word == "skip" else word), reason
     if not len(observed):
         return _not_modelled(column, 0)
-    if word == "category":
-        return Category(column.levels()), reason
-    if word == "ordered":
-        levels = [level.strip() for level in detail.split("<")] if detail else list(column.levels())
-        return Ordered(tuple(_as_values(column, levels))), reason
-    if word == "cyclic" and numeric:
+    of_levels = "label" in column.holds or numeric
+    if word == "category" and of_levels:
+        return Category(_levels(column, observed)), reason
+    if word == "ordered" and of_levels:
+        present = _levels(column, observed)
+        levels = [level.strip() for level in detail.split("<")] if detail else list(present)
+        return Ordered(tuple(_as_values(column, levels, present))), reason
+    if word == "cyclic" and numeric and column.holds != "boolean":
         try:
             period = float(detail)
         except ValueError:
             period = math.nan
-        if not period > 0:
+        if not 1e-9 < period < 1e12:
             raise InvalidInput(f"Column {column.name!r}: a cyclic type needs its period, such as cyclic:24.")
         from_one = observed.max() == period and observed.min() >= 1  # months, say
         return Cyclic(period, _step_of(observed), float(from_one)), reason
-    if word == "boolean" and numeric and set(np.unique(observed)) <= {0.0, 1.0}:
+    if word == "boolean" and numeric and column.holds != "decimal" and set(np.unique(observed)) <= {0.0, 1.0}:
         return Flag(), reason
-    if word in ("number", "integer") and numeric:
+    if word in ("number", "integer") and numeric and column.holds != "boolean":
         step = 1.0 if word == "integer" else 0.0
         return Quantity(word, step, limits=_limits(column, limits)), reason
     if word in ("date", *TIMES) and column.holds in TIMES:
@@ -88,6 +90,24 @@ def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Varia
     if word in {name.partition(":")[0] for name in KINDS}:
         raise InvalidInput(f"Column {column.name!r} cannot be taken for {kind}: it holds {_said(column)}.")
     raise InvalidInput(f"The type of column {column.name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
+
+
+def check_bounds(column: SourceColumn, variable: Variable, limits: Any) -> None:
+    """Refuse bounds that cannot be held."""
+    if limits is None or (isinstance(limits, str) and limits == "observed"):
+        return
+    if not isinstance(variable, Quantity):
+        raise InvalidInput(
+            f"Bounds are for numbers and dates; column {column.name!r} is of the kind "
+            f"{getattr(variable, 'word', variable.kind)}."
+        )
+    if variable.step and variable.limits is not None:
+        low, high = (one / variable.step for one in variable.limits)
+        if math.isfinite(low) and math.isfinite(high) and math.ceil(low) > math.floor(high):
+            raise InvalidInput(
+                f"Bounds of column {column.name!r} must have a value between them that it can take; its "
+                f"values are whole, and between {limits[0]} and {limits[1]} there is none."
+            )
 
 
 def _said(column: SourceColumn) -> str:
@@ -192,12 +212,18 @@ def _step_of(observed: Array) -> float:
     return 1.0 if bool((observed == np.round(observed)).all()) else 0.0
 
 
-def _as_values(column: SourceColumn, levels: list[Any]) -> list[Any]:
+def _levels(column: SourceColumn, observed: Array) -> tuple[Any, ...]:
+    return column.levels() if "label" in column.holds else tuple(np.unique(observed).tolist())
+
+
+def _as_values(column: SourceColumn, levels: list[Any], present: tuple[Any, ...]) -> list[Any]:
     """Levels that a user wrote, as the values the column holds; all that are observed must be among them."""
-    present = column.levels()
     by_text = {str(level): level for level in present}
+    by_text |= {f"{level:g}": level for level in present if isinstance(level, float)}
     given = [by_text.get(str(level), level) for level in levels]
     lost = [level for level in present if level not in given]
+    if len(present) < len(given) and column.declared:
+        given = [level for level in given if level in present]  # its type has no room for others
     if lost:
         raise InvalidInput(
             f"The order of column {column.name!r} must have all its values; {', '.join(map(repr, lost[:5]))} "

@@ -2,18 +2,22 @@
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
 
 from manifill.arrays import Array, Mask
+from manifill.errors import InvalidInput
 from manifill.tables.encoding import Encoding, Fields
 from manifill.tables.source import Source
 
 # Values that a column needs on both sides for a comparison, and patterns that are listed.
 _FEW = 5
 _PATTERNS = 12
+# Columns that are compared with one another: those that lack most, and the first.
+_COMPARED = 100
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class Inspection:
 
 def inspect(table: Source, types: Any = None) -> Inspection:
     """Look at a table."""
+    if not len(table) or not table.names:
+        raise InvalidInput(f"A table must have rows and columns; got {len(table)} × {len(table.names)}.")
     encoding = Encoding.of(table, types, None)
     M = np.column_stack([table.column(name).missing for name in table.names])
     relations, tests = _relations(encoding, encoding.encode(table), M, table.names)
@@ -116,9 +122,10 @@ def _patterns(M: Mask, names: list[Any]) -> tuple[Pattern, ...]:
 def _relations(encoding: Encoding, X: Array, M: Mask, names: list[Any]) -> tuple[tuple[Relation, ...], int]:
     """Compare every column where another is missing with where it is not, by Welch's test."""
     found: list[Relation] = []
-    for j, name in enumerate(names):
-        gone = M[:, j]
-        for field in encoding:
+    most = np.argsort(-M.sum(axis=0), kind="stable")[:_COMPARED]
+    for j in most.tolist():
+        name, gone = names[j], M[:, j]
+        for field in islice(encoding, _COMPARED):
             if field.name == name:
                 continue
             for column in range(field.first, field.columns.stop):
