@@ -134,6 +134,8 @@ def test_pipes(folder):
     lines = result.stdout.splitlines()
     assert len(lines) == 41
     assert all(all(line.split(",")) for line in lines)
+    empty = manifill("impute", "-", "-o", "-", folder=folder, input="")
+    assert "standard input is empty" in empty.stderr
 
 
 def test_intervals_draws_types_bounds_and_columns(folder):

@@ -35,7 +35,7 @@ VALUES = {
     "text": lambda x: [f"{i} and {j}" for j, i in enumerate(x)],
 }
 PANDAS = {
-    "float": ["float64", "float32", "Float64", "float64[pyarrow]"],
+    "float": ["float64", "float32", "float16", "Float64", "float64[pyarrow]"],
     "integer": ["Int64", "Int8", "float64", "int64[pyarrow]", object],
     "boolean": ["boolean", "bool[pyarrow]", object],
     "word": [

@@ -163,6 +163,9 @@ class TestFills:
         with pytest.raises(InvalidInput, match="'town'"):
             fitted.transform(new.drop(columns="town"))
 
+    def test_no_rows_at_all(self, people, fitted):
+        assert len(fitted.transform(people[1].head(0))) == 0
+
     def test_a_level_never_seen_is_kept(self, people, fitted):
         new = people[1].iloc[:2].copy()
         new["town"] = ["Paris", None]
@@ -262,6 +265,7 @@ class TestLimits:
             ({}, {"children": (1.2, 1.8)}, "between 1.2 and 1.8 there is none"),
             ({"born": "category"}, {}, "cannot be taken for category"),
             ({"smokes": "number"}, {}, "cannot be taken for number"),
+            ({"town": Quantity()}, {}, "cannot be taken for quantity"),
             ("abc", {}, "types must be a mapping"),
             ({}, [1], "bounds must be a mapping"),
         ],

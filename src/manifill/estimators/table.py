@@ -183,6 +183,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
         lost = [field.name for field in self._encoding if field.name not in table.names]
         if lost:
             raise InvalidInput(f"New rows must have the columns fitted; these are not there: {lost}.")
+        if not len(table):
+            return table.completed({})
         for field in self._encoding:
             _require_kind(field, table)
         numbers = self._encoding.encode(table)

@@ -54,6 +54,7 @@ def read(
     words: Collection[str] = (),
 ) -> TableFile:
     """Read a table; the options are those of `TextTable`, and matter to text files only."""
+    called = "standard input" if path == PIPE else None
     if path == PIPE:
         path = _standard_input()
     kind = _kind(path)
@@ -63,7 +64,13 @@ def read(
         raise InvalidInput(f"There is no file {path}. Is it in another folder?")
     if kind in DELIMITERS:
         return TextTable(
-            path, missing=missing, header=header, encoding=encoding, delimiter=delimiter, words=words
+            path,
+            missing=missing,
+            header=header,
+            encoding=encoding,
+            delimiter=delimiter,
+            words=words,
+            called=called,
         )
     return binary.read(path)
 

@@ -32,6 +32,7 @@ class TextTable:
     encoding : of its letters.
     delimiter : between cells; None: what the first line has most of among comma, semicolon, tab and bar.
     words : columns whose cells are words whatever they look like.
+    called : what complaints call it; default its path.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class TextTable:
         encoding: str = "utf-8",
         delimiter: str | None = None,
         words: Collection[str] = (),
+        called: str | None = None,
     ) -> None:
-        self.path, self._missing = path, {code.strip() for code in missing} | {""}
+        self._file, self._missing = path, {code.strip() for code in missing} | {""}
+        self.path = path = Path(called) if called else path
         self._encoding = "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding
         self.delimiter = delimiter or self._likely_delimiter()
         lines = self._lines()
@@ -136,7 +139,7 @@ class TextTable:
         """Line number and cells; blank lines are left out, but between values of a single column."""
         csv.field_size_limit(_LONGEST_CELL)
         width, blank = 0, list[int]()
-        with self.path.open(encoding=self._encoding, newline="") as file:
+        with self._file.open(encoding=self._encoding, newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             try:
                 for cells in reader:
@@ -158,7 +161,7 @@ class TextTable:
                 ) from error
 
     def _not_text(self, error: UnicodeError) -> str:
-        before = self.path.read_bytes()
+        before = self._file.read_bytes()
         line, start = 1, 0
         for i, text in enumerate(before.split(b"\n"), start=1):
             try:
@@ -172,7 +175,7 @@ class TextTable:
         )
 
     def _too_long(self, line: int) -> str:
-        with self.path.open(encoding=self._encoding, newline="") as file:
+        with self._file.open(encoding=self._encoding, newline="") as file:
             for _ in range(line - 1):
                 file.readline()
             start = file.read(_LONGEST_CELL)
@@ -185,10 +188,10 @@ class TextTable:
         )
 
     def _likely_delimiter(self) -> str:
-        if self.path.suffix.lower() == ".tsv":
+        if self._file.suffix.lower() == ".tsv":
             return "\t"
         try:
-            with self.path.open(encoding=self._encoding, newline="") as file:
+            with self._file.open(encoding=self._encoding, newline="") as file:
                 first = file.readline(_LONGEST_CELL)
         except UnicodeError:
             return ","

@@ -99,9 +99,11 @@ class Column:
         if library.__name__ == "pyarrow":
             return _filled_arrow(self.series, rows, native)
         dtype = self.series.dtype
-        # Pandas refuses Python's numbers, which are longer, and polars takes milliseconds for microseconds.
-        if dtype == nw.Float32 or (library.__name__ == "polars" and not dtype.is_decimal()):
+        if library.__name__ == "polars" and not dtype.is_decimal():  # takes milliseconds for microseconds
             native = nw.new_series(self.series.name, native, dtype, backend=library)
+        elif isinstance(getattr(nw.to_native(self.series), "dtype", None), np.dtype) and dtype.is_float():
+            # Pandas refuses Python's numbers, which are longer than those of some of its columns.
+            native = np.array(native, dtype=nw.to_native(self.series).dtype)
         return self.series.scatter(rows.tolist(), native)
 
     def written(self, values: Plain) -> list[Any]:

@@ -51,6 +51,10 @@ def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Varia
     """The variable that a user says a column is."""
     reason = "you said so"
     if isinstance(kind, Cyclic | Category | Ordered | Flag | Quantity | Untouched):
+        if isinstance(kind, Cyclic | Flag | Quantity) and column.plain().dtype == object:
+            raise InvalidInput(
+                f"Column {column.name!r} cannot be taken for {kind.kind}: it holds {_said(column)}."
+            )
         return kind, reason
     if not isinstance(kind, str):
         raise InvalidInput(
