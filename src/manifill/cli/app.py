@@ -148,9 +148,9 @@ def impute(
 
     kinds = {**words.types(types), **dict.fromkeys(skip or (), "text")}
     try:
-        filling.run(
-            source,
-            output,
+        request = filling.Request(
+            source=source,
+            output=output,
             columns=words.names(columns),
             types=kinds,
             bounds=words.bounds(bounds),
@@ -166,8 +166,8 @@ def impute(
             model=model,
             keep_last=keep_last,
             force=force,
-            as_json=as_json,
         )
+        filling.run(request, as_json)
     except Interrupted:
         console.print("manifill: interrupted; nothing was written.")
         raise typer.Exit(130) from None

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -24,110 +25,123 @@ from manifill.tables import Cyclic, Fills, Flag, Quantity
 MOST_SHOWN = 30
 
 
-def run(
-    source: Path,
-    output: Path,
-    *,
-    columns: list[str],
-    types: dict[str, str],
-    bounds: dict[str, tuple[float | str | None, float | str | None]],
-    time: str | None,
-    reading: dict[str, Any],
-    max_sweeps: int | None,
-    time_limit: float | None,
-    seed: int,
-    intervals: float | None,
-    draws: int,
-    report: Path | None,
-    save: Path | None,
-    model: Path | None,
-    keep_last: bool,
-    force: bool,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True)
+class Request:
+    """What was asked for, option by option."""
+
+    source: Path
+    output: Path
+    columns: list[str]
+    types: dict[str, str]
+    bounds: dict[str, tuple[float | str | None, float | str | None]]
+    time: str | None
+    reading: dict[str, Any]
+    max_sweeps: int | None
+    time_limit: float | None
+    seed: int
+    intervals: float | None
+    draws: int
+    report: Path | None
+    save: Path | None
+    model: Path | None
+    keep_last: bool
+    force: bool
+
+    @property
+    def tables_of_draws(self) -> list[Path]:
+        return [_numbered(self.output, i + 1) for i in range(self.draws)]
+
+
+def run(request: Request, as_json: bool) -> None:
     """Read, fill, write, and say what was done."""
     began = monotonic()
-    if model is not None:
-        given = {"--types": types, "--bounds": bounds, "--time": time, "--save": save, "--report": report}
-        _refuse({**given, "--draws": draws, "--intervals": intervals, "--max-sweeps": max_sweeps})
-    if intervals is not None:
-        require_number("--intervals", intervals, above=0, below=1)
-    if report is not None and find_spec("matplotlib") is None:
-        raise MissingDependency("A report needs matplotlib: pip install 'manifill[plots]'.")
-    tables_of_draws = [_numbered(output, i + 1) for i in range(draws)]
-    named = [
-        path for path in (output, *tables_of_draws, report, save) if path is not None and path != files.PIPE
-    ]
-    if len({path.resolve() for path in named}) < len(named):
-        raise InvalidInput(f"Every file needs a name of its own; got {', '.join(map(str, named))}.")
-    for path in (output, *tables_of_draws, *(path for path in (report, save) if path is not None)):
-        _check(path, force, table=path not in (report, save))
-    if model is not None:
-        imputer = TableImputer.load(model)
-        words = [
-            field.name
-            for field in imputer.fields_
-            if not isinstance(field.variable, Quantity | Cyclic | Flag)
-        ]
-        table = files.read(source, words=words, **reading)
-        fills: Fills = imputer.transform(table)
-        extra: files.Extra = {}
+    _check(request)
+    if request.model is None:
+        table = files.read(request.source, words=of_words(request.types), **request.reading)
+        imputer = _fitted(request, table)
+        fills: Fills = imputer.completed_
     else:
-        table = files.read(source, words=of_words(types), **reading)
-        imputer = TableImputer(
-            types,
-            bounds=bounds,
-            time=time,
-            max_sweeps="auto" if max_sweeps is None else max_sweeps,
-            time_limit=time_limit,
-            random_state=seed,
-        )
-        try:
-            fit_watched(imputer, table)
-        except Interrupted:
-            if not keep_last or not hasattr(imputer.imputer_, "_model"):
-                raise
-            console.print("manifill: interrupted; going on with the last full sweep.")
-        fills = imputer.completed_
-        extra = {} if intervals is None else _ends(imputer, table, intervals)
-    chosen = _only(fills, columns, table.names)
-    if draws:
-        for path, drawn in zip(tables_of_draws, imputer.draws(draws, seed=seed), strict=True):
-            files.write(table, _only(drawn, columns, table.names), path)
-    if save is not None:
-        imputer.save(save)
-    if report is not None:
-        from manifill.report import write_report
-
-        write_report(imputer, table, report, title=source.name, seconds=monotonic() - began)
-    files.write(table, chosen, output, extra)  # the last: it may replace the file that is read
-    summary = _summary(imputer, table, chosen, output, tables_of_draws, model, monotonic() - began, seed)
+        imputer = TableImputer.load(request.model)
+        kinds = (Quantity, Cyclic, Flag)
+        words = [field.name for field in imputer.fields_ if not isinstance(field.variable, kinds)]
+        table = files.read(request.source, words=words, **request.reading)
+        fills = imputer.transform(table)
+    chosen = _only(fills, request.columns, table.names)
+    _write(request, imputer, table, chosen, began)
+    summary = _summary(request, imputer, table, chosen, monotonic() - began)
     if as_json:
-        out = sys.stderr if output == files.PIPE else sys.stdout
+        out = sys.stderr if request.output == files.PIPE else sys.stdout
         print(json.dumps(summary, indent=1, default=str), file=out)
     else:
         _say(summary)
 
 
-def _refuse(options: dict[str, Any]) -> None:
-    """Refuse options that belong to fitting where a model is fitted already."""
-    given = [name for name, value in options.items() if value]
-    if given:
+def _check(request: Request) -> None:
+    """Refuse, before any work is done, what cannot be done."""
+    if request.model is not None:
+        names = ("types", "bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
+        _refuse([name for name in names if getattr(request, name)])
+    if request.intervals is not None:
+        require_number("--intervals", request.intervals, above=0, below=1)
+    if request.report is not None and find_spec("matplotlib") is None:
+        raise MissingDependency("A report needs matplotlib: pip install 'manifill[plots]'.")
+    tables = [path for path in (request.output, *request.tables_of_draws) if path != files.PIPE]
+    others = [path for path in (request.report, request.save) if path is not None]
+    if len({path.resolve() for path in (*tables, *others)}) < len(tables) + len(others):
         raise InvalidInput(
-            f"--model fills new rows with what was fitted; {', '.join(given)} cannot change that."
+            f"Every file needs a name of its own; got {', '.join(map(str, (*tables, *others)))}."
         )
-
-
-def _check(path: Path, force: bool, table: bool) -> None:
-    """Refuse, before any work is done, what cannot be written."""
-    if path == files.PIPE:
-        return
-    if table:
+    for path in tables:
         files.check_output(path)
-    else:
+    for path in others:
         files.check_writable(path)
-    if path.exists() and not force:
-        raise InvalidInput(f"{path} exists already; use --force to replace it.")
+    for path in (*tables, *others):
+        if path.exists() and not request.force:
+            raise InvalidInput(f"{path} exists already; use --force to replace it.")
+
+
+def _fitted(request: Request, table: files.TableFile) -> TableImputer:
+    imputer = TableImputer(
+        request.types,
+        bounds=request.bounds,
+        time=request.time,
+        max_sweeps="auto" if request.max_sweeps is None else request.max_sweeps,
+        time_limit=request.time_limit,
+        random_state=request.seed,
+    )
+    try:
+        fit_watched(imputer, table)
+    except Interrupted:
+        if not request.keep_last or not hasattr(imputer.imputer_, "_model"):
+            raise
+        console.print("manifill: interrupted; going on with the last full sweep.")
+    return imputer
+
+
+def _write(
+    request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, began: float
+) -> None:
+    """All files that were asked for; the completed table last, for it may replace the file that is read."""
+    extra = {} if request.intervals is None else _ends(imputer, table, request.intervals)
+    if request.draws:
+        drawn = imputer.draws(request.draws, seed=request.seed)
+        for path, one in zip(request.tables_of_draws, drawn, strict=True):
+            files.write(table, _only(one, request.columns, table.names), path)
+    if request.save is not None:
+        imputer.save(request.save)
+    if request.report is not None:
+        from manifill.report import write_report
+
+        seconds = monotonic() - began
+        write_report(imputer, table, request.report, title=request.source.name, seconds=seconds)
+    files.write(table, fills, request.output, extra)
+
+
+def _refuse(given: list[str]) -> None:
+    """Refuse options that belong to fitting where a model is fitted already."""
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise InvalidInput(f"--model fills new rows with what was fitted; {options} cannot change that.")
 
 
 def _numbered(path: Path, number: int) -> Path:
@@ -160,16 +174,9 @@ def _ends(imputer: TableImputer, table: files.TableFile, level: float) -> files.
 
 
 def _summary(
-    imputer: TableImputer,
-    table: files.TableFile,
-    fills: Fills,
-    output: Path,
-    drawn: list[Path],
-    model: Path | None,
-    seconds: float,
-    seed: int,
+    request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, seconds: float
 ) -> dict[str, Any]:
-    accuracy = {one.column: one for one in imputer.accuracy_} if model is None else {}
+    accuracy = {one.column: one for one in imputer.accuracy_} if request.model is None else {}
     columns = []
     for field in imputer.fields_:
         column = table.column(field.name) if field.name in table.names else None
@@ -188,14 +195,14 @@ def _summary(
         )
     return {
         "manifill": manifill.__version__,
-        "output": str(output),
-        "draws": [str(path) for path in drawn],
+        "output": str(request.output),
+        "draws": [str(path) for path in request.tables_of_draws],
         "rows": len(table),
         "filled": sum(len(rows) for rows, _ in fills.values()),
         "sweeps": imputer.n_sweeps_,
         "status": imputer.status_.name.lower(),
         "explanation": imputer.status_.value,
-        "seed": seed,
+        "seed": request.seed,
         "seconds": round(seconds, 2),
         "columns": columns,
     }
