@@ -20,10 +20,12 @@ from benchmarks import (
     long,
     mixed,
     peers,
+    pictures,
     pooling,
     profile,
     results,
     schedule,
+    sensors,
     speed,
     surface,
     sweep_count,
@@ -51,6 +53,9 @@ BENCHMARKS = {
     "mixed": mixed.run,
     "coverage": coverage.run,
     "pooling": pooling.run,
+    "pictures": pictures.run,
+    "video": pictures.run_video,
+    "sensors": sensors.run,
 }
 
 

@@ -5,11 +5,24 @@
 
 `TableImputer` is the same as a scikit-learn transformer, for frames of any columns, `IGHImputer` for arrays
 of numbers; both have intervals and draws, and `pool` pools what is estimated from draws. `GeometricHarmonics`
-extends functions from known rows to any rows, `DiffusionMap` finds coordinates on a manifold, and `kernels`,
-`solvers`, `sweep`, `tuning`, `tables`, `amputation`, `metrics`, `datasets` and `plots` hold the parts.
+extends functions from known rows to any rows, `DiffusionMap` finds coordinates on a manifold,
+`images.restore` and `video.restore` mend pictures, and `kernels`, `solvers`, `sweep`, `tuning`, `geometry`,
+`tables`, `amputation`, `metrics`, `datasets` and `plots` hold the parts.
 """
 
-from manifill import amputation, datasets, kernels, metrics, solvers, sweep, tables, tuning
+from manifill import (
+    amputation,
+    datasets,
+    geometry,
+    images,
+    kernels,
+    metrics,
+    solvers,
+    sweep,
+    tables,
+    tuning,
+    video,
+)
 from manifill.estimators import (
     DiffusionMap,
     GeometricHarmonics,
@@ -31,6 +44,8 @@ __all__ = [
     "amputation",
     "compare",
     "datasets",
+    "geometry",
+    "images",
     "impute",
     "kernels",
     "metrics",
@@ -39,4 +54,5 @@ __all__ = [
     "sweep",
     "tables",
     "tuning",
+    "video",
 ]

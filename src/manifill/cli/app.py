@@ -10,7 +10,8 @@ import typer
 
 import manifill
 from manifill import files
-from manifill.cli import words
+from manifill.cli import restoring, words
+from manifill.cli.options import Force, Json, Seed
 from manifill.cli.watch import Interrupted, console
 from manifill.errors import ManifillError, MissingDependency
 
@@ -63,9 +64,6 @@ Delimiter = Annotated[
     str | None,
     typer.Option(metavar="MARK", help="Between cells of text files; default: as the first line has."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON, for machines.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 DEFAULT_MISSING = ",".join(files.MISSING[1:])
 
 
@@ -254,6 +252,10 @@ def ampute(
 
     reading = words.reading(missing_values, header, encoding, delimiter)
     looking.ampute(source, output, rate, mechanism, reading, seed, force)
+
+
+app.command()(restoring.images)
+app.command()(restoring.video)
 
 
 @app.command()

@@ -17,6 +17,7 @@ from manifill.arrays import Mask, Table
 from manifill.checks import complaint, require_flag, require_number
 from manifill.devices import find_device, from_tensor, memory_of, place
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
+from manifill.estimators.geometric import FieldModel, accuracy_of, fill_alike, fill_beside, geometry_of
 from manifill.estimators.uncertain import Uncertain
 from manifill.estimators.validation import (
     column_labels,
@@ -33,6 +34,7 @@ from manifill.estimators.words import (
     as_solver,
     as_start,
 )
+from manifill.geometry import Geometry
 from manifill.kernels import Kernel
 from manifill.progress import listening
 from manifill.solvers import AnySolver, Ridge
@@ -100,6 +102,13 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
     groups : list of lists of columns, or None, default=None
         Columns, by name or number, that belong to one variable and are left out together, such as its
         dummies.
+    columns : None or a geometry of `manifill.geometry`, default=None
+        How columns lie to each other: `Grid(64, 64)` for pixels, `Points(coordinates)` or `Distances(matrix)`
+        for sensors, `Learned()` for what the data say. Both geometries, of rows and of columns, are then used
+        at once, each as much as hidden entries say (docs/pictures.md). New rows in `transform` are filled
+        from the columns' geometry alone where all columns are alike, as in a grid, else from rows alone.
+    rows : None or `manifill.geometry.Line()`, default=None
+        With `Line()` rows are in order of time, at even steps; it needs `columns` too.
     column_weights : mapping or list, or None, default=None
         What columns count when rows are compared: `{"age": 2}`; those not named count 1. Above 0.
     device : None, "auto", "cuda" or another device of torch's, default=None
@@ -132,6 +141,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         `pandas.DataFrame(imputer.trace_)` is a table of them.
     kernel_, solver_ : those of most weight in the recipe; `str(solver_)` also says why it was chosen.
     schedule_ : which columns are left out together.
+    restored_ : what both geometries gave, where `columns` is given: `restored_.rehearsal` has the weights and
+        errors of each way to fill. Else None.
     completed_ : the training table as the last full sweep completed it; what `fit_transform` returns.
     indicator_ : the `MissingIndicator`, or None.
     n_features_in_, feature_names_in_ : as always in scikit-learn.
@@ -170,6 +181,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         time_limit: float | None = None,
         bounds: Any = "observed",
         groups: Any = None,
+        columns: Any = None,
+        rows: Any = None,
         column_weights: Any = None,
         device: Any = None,
         n_jobs: int | None = None,
@@ -188,6 +201,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         self.time_limit = time_limit
         self.bounds = bounds
         self.groups = groups
+        self.columns = columns
+        self.rows = rows
         self.column_weights = column_weights
         self.device = device
         self.n_jobs = n_jobs
@@ -230,6 +245,11 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         ('INTERRUPTED', 2)
         """
         self._forget()
+        self.restored_ = None
+        geometry = geometry_of(self.columns, self.rows)
+        if geometry is not None and geometry.alike:
+            yield from self._run_alike(X, geometry)
+            return
         for state in self._run(X):
             usable = self._usable(state)
             if usable.status is not Status.RUNNING:
@@ -237,6 +257,29 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
             elif usable.sweep > 0:
                 self._store(replace(usable, status=Status.INTERRUPTED))  # unless another sweep follows
             yield usable
+        if geometry is not None and np.isnan(state.problem.given).any():
+            seed = self.random_state
+            self.restored_ = fill_beside(usable, geometry, self.rows, self.recipe_, self._plan, seed)
+
+    def _run_alike(self, X: Any, geometry: Geometry) -> Iterator[Any]:
+        """Columns that are all alike, such as pixels: filled by `manifill.geometry` as a whole."""
+        X, came_from = from_tensor(X)
+        given = read_table(self, X, reset=True)
+        self._labels, self._came_from = column_labels(self, X), came_from
+        self._kept = np.ones(given.shape[1], dtype=np.bool_)
+        device = find_device(came_from if self.device is None and came_from != "cpu" else self.device)
+        plan = Plan(device=device, n_jobs=self.n_jobs)
+        bounds = read_bounds(self.bounds, self._labels, given)
+        # Of columns without an observed value only the range of all is known.
+        bounds[0, ~np.isfinite(bounds[0])] = np.nanmin(given, initial=np.inf)
+        bounds[1, ~np.isfinite(bounds[1])] = np.nanmax(given, initial=-np.inf)
+        self.indicator_ = _indicator(given) if self.add_indicator else None
+        for state in fill_alike(given, geometry, self.rows, bounds, plan, self.random_state):
+            if state.status is not Status.RUNNING:
+                self._model = FieldModel(state, device, self.n_jobs)
+                self.restored_, self.trace_, self.status_ = state.restored, state.trace, state.status
+                self.n_sweeps_ = self.max_sweeps_ = state.sweep
+            yield state
 
     def transform(self, X: Any) -> Any:
         """Fill new rows (m, d) from the fitted ones, each on its own."""
@@ -250,7 +293,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         """The training table as the last full sweep completed it."""
         check_is_fitted(self)
         state = self._model.state
-        return place(self._assemble(self._in_place(state.problem.given), state.X), self._came_from)
+        filled = state.X if self.restored_ is None else self.restored_.X
+        return place(self._assemble(self._in_place(state.problem.given), filled), self._came_from)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that come out."""
@@ -347,6 +391,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         """What to expect of the fills, column by column, measured on hidden entries."""
         check_is_fitted(self)
         labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
+        if self.restored_ is not None:
+            return accuracy_of(self.restored_, labels)
         return self._judged().accuracy.named(labels)
 
     def _device_and_solver(
@@ -422,6 +468,7 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         self._plan = Plan(tol=tol, max_sweeps=max_sweeps)
         self._kept, self._labels = np.ones(d, dtype=np.bool_), [f"x{i}" for i in range(d)]
         self._came_from, self.indicator_, self.n_features_in_ = None, None, d
+        self.restored_ = None
         self.recipe_, self.max_sweeps_, self.tuning_ = recipe, max_sweeps, choice
         self.kernel_, self.solver_ = recipe.main.kernel, recipe.main.solver
         self._store(state)

@@ -13,8 +13,9 @@ from manifill.checks import require_number
 from manifill.devices import place
 from manifill.estimators.validation import read_bounds
 from manifill.estimators.words import as_generator
+from manifill.geometry import Restored
 from manifill.multiple import draws
-from manifill.sweep import Model, Recipe
+from manifill.sweep import Recipe, Status
 from manifill.tuning import Choice, Plan, rehearse
 from manifill.uncertainty import Errors
 
@@ -26,7 +27,10 @@ class Uncertain:
     n_features_in_: int
     recipe_: Recipe
     tuning_: Choice | None
-    _model: Model
+    restored_: Restored | None
+    _model: Any
+    """A `Model`, or a `FieldModel` where all columns are alike."""
+    status_: Status
     _plan: Plan
     _judging_rng: np.random.Generator
     _judgement: Choice | None
@@ -70,6 +74,9 @@ class Uncertain:
         bounds : as of the imputer. Default: its own; but "observed" holds fills only, not what they might be.
         """
         require_number("level", level, above=0, below=1)
+        if self.restored_ is not None:
+            low, high = self.restored_.intervals(level)
+            return self._whole(low), self._whole(high)
         errors = self.errors_
         half = errors.half_widths(level) * errors.problem.scaling.weight
         limits = self._limits(bounds)
@@ -87,6 +94,10 @@ class Uncertain:
         chosen : groups of columns of which one is 1 and the others are 0, or single columns that are 0 or 1.
         seed : the same seed gives the same tables.
         """
+        if self.restored_ is not None:
+            for rng in as_generator(seed).spawn(m):
+                yield self._whole(self.restored_.drawn(rng))
+            return
         errors, limits = self.errors_, self._limits(bounds)
         standard = errors.problem.scaling.standardise(limits)
         for Z in draws(errors, self.recipe_, m, as_generator(seed), bounds=standard, chosen=chosen):
@@ -109,6 +120,10 @@ class Uncertain:
         values = np.clip(problem.scaling.restore(whole), *limits)
         filled = np.where(np.isnan(problem.given), values, problem.given).astype(problem.given.dtype)
         return place(self._assemble(self._in_place(problem.given), filled), self._came_from)
+
+    def _whole(self, filled: Table) -> Any:
+        """A table like `completed_` of filled columns."""
+        return place(self._assemble(self._in_place(self._model.state.problem.given), filled), self._came_from)
 
     def _in_place(self, kept: Table) -> Table:
         """The columns kept, in their places among all."""

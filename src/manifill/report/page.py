@@ -14,7 +14,7 @@ from manifill.report import pictures
 from manifill.tables import Field, Inspection, Source, inspect
 from manifill.tables.accuracy import VariableAccuracy
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { font: 16px/1.55 system-ui, sans-serif; color: #1b1b1b; margin: 0 auto; max-width: 60rem;
@@ -94,7 +94,7 @@ def report(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>{escape(title)}, completed</title><style>{_STYLE}</style></head>\n"
+        f"<title>{escape(title)}, completed</title><style>{STYLE}</style></head>\n"
         f"<body>{body}</body></html>\n"
     )
 

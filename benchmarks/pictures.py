@@ -1,0 +1,175 @@
+"""Damaged pictures and video: ours beside the tools people use, on the same holes."""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import product
+
+import numpy as np
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.data import load
+from benchmarks.picture_peers import OURS, ROWS, Fill, methods
+from manifill.amputation import blocks, lines, mcar
+from manifill.datasets import moving_blob, rotating_object
+from manifill.metrics import rmse
+
+CAPTION = (
+    "Pixels from 0 to 1; fills are clipped to that. RMSE and PSNR on the missing pixels; SSIM of the "
+    "completed with the true picture, mean over the pictures that were damaged. –: cannot do it."
+)
+Damages = dict[str, list[np.ndarray]]
+"""By name: masks (n, h, w), one run each, whose errors are averaged."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well, and in what time; `rmse` is pooled over the runs, the others are means of theirs."""
+
+    rmse: float
+    ssim: float
+    seconds: float
+
+    @property
+    def psnr(self) -> float:
+        return float(-20 * np.log10(self.rmse))
+
+
+def run(smoke: bool = False, without: Collection[str] = ()) -> Table:
+    """Faces. `without` names methods to leave out, such as the slow KNN on pixels."""
+    X = rotating_object(24, size=12)[0] if smoke else _loaded("olivetti64")
+    damages = {} if X is None else picture_damages(X.shape, smoke)
+    return _table("Pictures", X, damages, _taking_part(False, smoke, without))
+
+
+def run_video(smoke: bool = False, without: Collection[str] = ()) -> Table:
+    """An escalator, seen by a camera that stands still."""
+    X = _moving(24, 12) if smoke else _loaded("video_escalator")
+    damages = {} if X is None else video_damages(X.shape, smoke)
+    return _table("Video", X, damages, _taking_part(True, smoke, without))
+
+
+def picture_damages(shape: tuple[int, int, int], smoke: bool = False) -> Damages:
+    """Holes that are others in every picture."""
+    if smoke:
+        return {"scattered 50%": [mcar(shape, 0.5, 0)], "blocks 4 × 4": [blocks(shape, 4, 0)]}
+    return {
+        **{f"scattered {rate:.0%}": [mcar(shape, rate, 0)] for rate in (0.3, 0.5, 0.7)},
+        **{f"blocks {size} × {size}": [blocks(shape, size, 0)] for size in (16, 24)},
+        "lines 20%": [lines(shape, 0.2, 0)],
+    }
+
+
+def video_damages(shape: tuple[int, int, int], smoke: bool = False) -> Damages:
+    """Holes as video has them."""
+    common = {"scattered 70%": [mcar(shape, 0.7, 0)], "dropped frames 10%": [dropped(shape, 0.1, 0)]}
+    if smoke:
+        return common
+    return common | {
+        "logo 32 × 32, 4 places": [logo(shape, 32, seed) for seed in range(4)],
+        "scratches": [scratches(shape, 0)],
+    }
+
+
+def dropped(shape: tuple[int, int, int], rate: float, seed: int) -> np.ndarray:
+    """Whole frames, but for the first and the last."""
+    inner = np.arange(1, shape[0] - 1)
+    gone = np.random.default_rng(seed).choice(inner, round(rate * shape[0]), replace=False)
+    mask = np.zeros(shape, dtype=bool)
+    mask[gone] = True
+    return mask
+
+
+def logo(shape: tuple[int, int, int], size: int, seed: int) -> np.ndarray:
+    """A box at a random place, the same in all frames."""
+    return np.repeat(blocks((1, *shape[1:]), size, seed), shape[0], axis=0)
+
+
+def scratches(shape: tuple[int, int, int], seed: int, at_once: int = 4) -> np.ndarray:
+    """Vertical lines, 2 pixels wide, that stay for 3 to 8 frames; so many at once on average."""
+    frames, _, width = shape
+    rng = np.random.default_rng(seed)
+    mask = np.zeros(shape, dtype=bool)
+    for _ in range(round(at_once * frames / 5.5)):
+        first, left, lasts = rng.integers(frames), rng.integers(width - 1), rng.integers(3, 9)
+        mask[first : first + lasts, :, left : left + 2] = True
+    return mask
+
+
+def score(fill: Fill, truth: np.ndarray, masks: list[np.ndarray]) -> Score | None:
+    """One run for each mask; None where the method cannot do it."""
+    runs = []
+    for mask in masks:
+        damaged = np.where(mask, np.nan, truth)
+        began = time.perf_counter()
+        filled = fill(damaged, mask)
+        seconds = time.perf_counter() - began
+        if filled is None:
+            return None
+        completed = np.where(mask, np.clip(filled, 0, 1), truth)
+        runs.append((rmse(truth, completed, mask) ** 2, _similarity(truth, completed, mask), seconds))
+    square, similar, seconds = np.mean(runs, axis=0)
+    return Score(float(np.sqrt(square)), float(similar), float(seconds))
+
+
+def _similarity(truth: np.ndarray, completed: np.ndarray, mask: np.ndarray) -> float:
+    if not find_spec("skimage"):
+        return float("nan")
+    from skimage.metrics import structural_similarity
+
+    pairs = [(truth[i], completed[i]) for i in np.flatnonzero(mask.any(axis=(1, 2)))]
+    return float(np.mean([structural_similarity(one, other, data_range=1.0) for one, other in pairs]))
+
+
+def _table(title: str, X: np.ndarray | None, damages: Damages, fills: dict[str, Fill]) -> Table:
+    """For every damage a row of each score, the best one bold, and one of seconds."""
+    table = Table("damage", "score", *fills, title=title, caption=CAPTION)
+    if X is None:
+        table.add_row("none: MANIFILL_DATA must name the folder of the sets")
+        return table
+    table.title = f"{title}, {' × '.join(map(str, X.shape))}"
+    cases = list(product(damages, fills))
+    scores = {
+        (damage, method): score(fills[method], X, damages[damage])
+        for damage, method in track(cases, "restoring", transient=True)
+    }
+    for damage in damages:
+        row = [scores[damage, method] for method in fills]
+        table.add_row(damage, "RMSE", *_cells(row, "rmse", 4, best=min))
+        table.add_row(damage, "PSNR, dB", *_cells(row, "psnr", 2, best=max))
+        table.add_row(damage, "SSIM", *_cells(row, "ssim", 4, best=max))
+        table.add_row(damage, "seconds", *_cells(row, "seconds", 1))
+    return table
+
+
+def _cells(
+    row: list[Score | None], field: str, digits: int, best: Callable[[list[float]], float] | None = None
+) -> list[str]:
+    texts = [f"{getattr(one, field):.{digits}f}" if one else "–" for one in row]
+    texts = ["–" if text == "nan" else text for text in texts]
+    numbers = [float(text) for text in texts if text != "–"]
+    chosen = best(numbers) if best and numbers else None
+    return [f"[bold]{text}[/]" if text != "–" and float(text) == chosen else text for text in texts]
+
+
+def _taking_part(video: bool, smoke: bool, without: Collection[str]) -> dict[str, Fill]:
+    """Methods by name; ours have loaded their compiled code, `cold` says what that takes."""
+    fills = {name: fill for name, fill in methods(video, smoke).items() if name not in without}
+    X = rotating_object(40, size=16)[0]
+    mask = mcar(X.shape, 0.3, 0)
+    for name in () if smoke else {OURS, ROWS} & set(fills):
+        fills[name](np.where(mask, np.nan, X), mask)
+    return fills
+
+
+def _loaded(name: str) -> np.ndarray | None:
+    loaded = load(name)
+    return None if loaded is None else loaded["X"] / 255.0
+
+
+def _moving(n: int, size: int) -> np.ndarray:
+    """A blob that goes from side to side, in order."""
+    X, position = moving_blob(n, size=size, seed=0)
+    return X[np.argsort(position[:, 1])]

@@ -1,0 +1,136 @@
+"""The part of `IGHImputer` that knows how columns lie to each other."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from manifill.arrays import Array, Mask, Table
+from manifill.errors import InvalidInput
+from manifill.estimators.words import as_generator
+from manifill.geometry import FieldProblem, Geometry, Line, Restored, Stage, restore_field, stages
+from manifill.geometry.columns import as_geometry
+from manifill.geometry.filling import between
+from manifill.sweep import Problem, Recipe, State, Status, SweepLimit, SweepRecord
+from manifill.threads import Workers
+from manifill.tuning import Accuracy, Plan
+from manifill.tuning.accuracy import ColumnAccuracy
+
+
+def geometry_of(columns: Any, rows: Any) -> Geometry | None:
+    """The geometry asked for, checked; None where none was."""
+    if columns is None and rows is not None:
+        raise InvalidInput("rows needs columns: the geometry of the columns too, such as Learned().")
+    if rows is not None and not isinstance(rows, Line):
+        raise InvalidInput(f"rows must be None or Line(), for rows in order of time; got {rows!r}.")
+    return None if columns is None else as_geometry("columns", columns)
+
+
+@dataclass(frozen=True, eq=False)
+class FieldState:
+    """A table whose columns are all alike, such as pixels: before, and after the stages that fill it."""
+
+    problem: FieldProblem
+    restored: Restored | None = None
+    trace: tuple[SweepRecord, ...] = (SweepRecord(sweep=0),)
+    status: Status = Status.RUNNING
+
+    @property
+    def sweep(self) -> int:
+        return self.trace[-1].sweep
+
+    @property
+    def X(self) -> Table:
+        return self.problem.complete(self.problem.Y) if self.restored is None else self.restored.X
+
+
+@dataclass(frozen=True, eq=False)
+class FieldModel:
+    """What fills rows that come later: each on its own, from the columns' geometry and the rows' mean."""
+
+    state: FieldState
+    device: str | None
+    n_jobs: int | None
+    _seed: int = field(default=0)
+
+    def complete(self, given: Table) -> Table:
+        """Fill rows (m, d) where they are NaN."""
+        fitted = self.state.problem
+        mean = np.nanmean(self.state.X.astype(np.float64), axis=0)
+        whole = np.array(given)
+        empty = np.isnan(whole).all(axis=1)
+        whole[empty] = mean
+        # The fitted rows lend their variances: new rows alone could be too few to learn them from.
+        both = np.concatenate([fitted.given, whole]) - mean.astype(whole.dtype)
+        problem = FieldProblem.of(both, fitted.columns)
+        with Workers(self.n_jobs):
+            filled = next(
+                stages(problem, (Stage("columns"),), np.random.default_rng(self._seed), self.device)
+            )
+        X = np.clip(filled.X[len(fitted.given) :] + mean, *fitted.bounds).astype(whole.dtype)
+        return np.where(np.isnan(given), X, given)
+
+
+def fill_alike(
+    given: Table, columns: Geometry, rows: Line | None, bounds: Array, plan: Plan, random_state: Any
+) -> Iterator[FieldState]:
+    """Columns that are all alike: the stages of `manifill.geometry`, and nothing beside them."""
+    problem = FieldProblem.of(given, columns, rows, bounds)
+    state = FieldState(problem)
+    if not problem.M.any():
+        yield replace(state, status=Status.NOTHING_MISSING)
+        return
+    yield state
+    restored = restore_field(problem, as_generator(random_state), device=plan.device, n_jobs=plan.n_jobs)
+    moved = (restored.Z - problem.Y)[problem.M].astype(np.float64)
+    record = SweepRecord(sweep=len(restored.plan), change=float(np.sqrt(np.mean(moved**2))))
+    yield FieldState(problem, restored, (*state.trace, record), Status.SETTLED)
+
+
+def fill_beside(
+    state: State, columns: Geometry, rows: Line | None, recipe: Recipe, plan: Plan, random_state: Any
+) -> Restored:
+    """Columns of several kinds: rows only, and both geometries, with the weights that hidden entries say."""
+    problem = state.problem
+    # All rows, also those of which nothing is known: others before and after them may be.
+    whole = FieldProblem.of(problem.given, columns, rows, problem.bounds)
+    found = whole.standard(state.X)
+    patient = replace(plan, deadline=math.inf)
+
+    def rows_only(part: FieldProblem) -> Any:
+        if part is whole:
+            return found
+        table = np.array(part.given)
+        empty: Mask = np.asarray(np.isnan(table).all(axis=0))
+        table[0, empty] = problem.scaling.restore(np.zeros((1, len(empty))))[0, empty]
+        some = Problem.of(table, groups=problem.groups, bounds=problem.bounds, weights=problem.scaling.weight)
+        *_, last = patient.run(some, recipe, as_generator(random_state), [SweepLimit(plan.max_sweeps)])
+        return part.standard(last.X)
+
+    beside = [rows_only, between] if rows is not None else [rows_only]
+    return restore_field(
+        whole, as_generator(random_state), device=plan.device, n_jobs=plan.n_jobs, beside=beside
+    )
+
+
+def accuracy_of(restored: Restored, labels: list[Any]) -> Accuracy:
+    """What hidden entries say, column by column."""
+    rehearsal = restored.rehearsal
+    if rehearsal is None:
+        return Accuracy(ColumnAccuracy(label, math.nan, math.nan, 0, 1.0) for label in labels)
+    d, columns = len(labels), rehearsal.columns
+    number = np.bincount(columns, minlength=d)
+    units = np.broadcast_to(restored.problem.scale, (1, *restored.problem.M.shape[1:])).reshape(-1)
+
+    def size(off: Array) -> Array:
+        squares = np.bincount(columns, rehearsal.counts * off**2, minlength=d)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(units * np.sqrt(squares / np.bincount(columns, rehearsal.counts, minlength=d)))
+
+    errors, simple = size(rehearsal.misses), size(rehearsal.truths)
+    return Accuracy(
+        ColumnAccuracy(label, float(errors[j]), float(simple[j]), int(number[j]), 1.0)
+        for j, label in enumerate(labels)
+    )

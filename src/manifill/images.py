@@ -1,0 +1,142 @@
+"""Damaged pictures, restored from themselves and from each other.
+
+>>> import numpy as np
+>>> y, x = np.mgrid[:24, :24] / 24
+>>> stack = np.stack([np.sin(5 * x + turn) * np.cos(4 * y) for turn in np.linspace(0, 2, 12)])
+>>> damaged = stack.copy()
+>>> damaged[4, 6:14, 8:16] = np.nan
+>>> restored = restore(damaged, random_state=0)
+>>> bool(np.abs(restored - stack).max() < 0.1)
+True
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from manifill.arrays import Mask
+from manifill.devices import find_device
+from manifill.errors import InvalidInput
+from manifill.geometry.restoring import Rehearsal
+from manifill.geometry.tiling import Tiler, fade, side_for, windows
+from manifill.progress import say
+
+__all__ = ["Restoration", "restore", "restored"]
+
+
+@dataclass(frozen=True, eq=False)
+class Restoration:
+    """Restored pictures, and how far off hidden pixels were.
+
+    Attributes
+    ----------
+    pictures : like the stack that was given, in its type; only missing pixels differ.
+    missing : (n, h, w), what was filled.
+    rehearsal : what hidden pixels said; None where nothing could be hidden.
+    """
+
+    pictures: npt.NDArray[Any]
+    missing: Mask
+    rehearsal: Rehearsal | None
+
+    @property
+    def error(self) -> float:
+        """Root mean square error to expect of filled pixels, in the pictures' units; NaN where unknown."""
+        return float("nan") if self.rehearsal is None else self.rehearsal.error
+
+
+def restore(stack: npt.ArrayLike, mask: npt.ArrayLike | None = None, **options: Any) -> npt.NDArray[Any]:
+    """Restore damaged pictures; known pixels come back bit for bit.
+
+    Parameters
+    ----------
+    stack : (n, h, w) or (n, h, w, channels), whole numbers or floats; NaN is missing. One picture is a stack
+        of one.
+    mask : (n, h, w), (h, w) for all pictures alike, or of the stack's shape; True or non-zero is missing.
+    options : `random_state`, a seed; `device`, None, "auto", "cuda" or another device of torch's; `n_jobs`,
+        threads; `ordered`, whether pictures follow each other in time.
+    """
+    return restored(stack, mask, **options).pictures
+
+
+def restored(
+    stack: npt.ArrayLike,
+    mask: npt.ArrayLike | None = None,
+    *,
+    ordered: bool = False,
+    random_state: Any = None,
+    device: Any = None,
+    n_jobs: int | None = None,
+) -> Restoration:
+    """`restore`, with what hidden pixels say of the errors."""
+    given = np.asarray(stack)
+    values, missing = read_stack(given, mask)
+    rng = np.random.default_rng(random_state)
+    bounds = bounds_of(given, values)
+    n, h, w, c = values.shape
+    tiler = Tiler((h, w, c), ordered, side_for(np.asarray(missing.all(axis=-1))), find_device(device), n_jobs)
+    most = tiler.rows_at_a_time
+    rehearsal = tiler.rehearsed(values[: min(n, most)], rng, bounds)
+    parts = windows(n, most, min(most // 4, 32) if ordered else 0)
+
+    def filled(i: int) -> npt.NDArray[Any]:
+        def tick(share: float) -> None:
+            say(f"{(i + share) / len(parts):.0%} of the pictures")
+
+        return tiler.fill(values[parts[i].slice], rng, rehearsal, bounds, tick)
+
+    whole = np.stack(list(fade((part, filled(i)) for i, part in enumerate(parts))))
+    return Restoration(completed(given, whole, missing), np.asarray(missing.any(axis=-1)), rehearsal)
+
+
+def read_stack(
+    given: npt.NDArray[Any], mask: npt.ArrayLike | None
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """The stack as (n, h, w, c), NaN where missing, and where that is."""
+    if given.ndim not in (3, 4) or not given.size or given.dtype.kind not in "uifb":
+        raise InvalidInput(
+            "Pictures must be numbers of shape (n, height, width) or (n, height, width, channels); "
+            f"got {given.dtype} of shape {given.shape}."
+        )
+    values = given.astype(np.float64 if given.dtype == np.float64 else np.float32)
+    values = values.reshape(*given.shape[:3], -1)
+    missing = np.isnan(values) | _mask(mask, given.shape)
+    if np.isinf(values[~missing]).any():
+        raise InvalidInput("Known pixels must be finite; some are infinite. Mark them in the mask.")
+    if missing.all():
+        raise InvalidInput("Some pixels must be known to fill the others from; all are missing.")
+    return np.where(missing, np.nan, values).astype(values.dtype), missing
+
+
+def _mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    if mask is None:
+        return np.zeros((1, 1, 1, 1), dtype=np.bool_)
+    missing = np.asarray(mask) != 0
+    if missing.shape == shape[1:3]:
+        return np.asarray(missing[None, ..., None])
+    if missing.shape == shape[:3]:
+        return np.asarray(missing[..., None])
+    if missing.shape == shape:
+        return np.asarray(missing)
+    raise InvalidInput(
+        f"mask must be of shape {shape[:3]}, one for each picture, or {shape[1:3]}, one for all; "
+        f"got {missing.shape}."
+    )
+
+
+def bounds_of(given: npt.NDArray[Any], values: npt.NDArray[Any]) -> tuple[float, float]:
+    """What a fill may be: the range of what is known."""
+    return float(np.nanmin(values)), float(np.nanmax(values))
+
+
+def completed(
+    given: npt.NDArray[Any], whole: npt.NDArray[Any], missing: npt.NDArray[np.bool_]
+) -> npt.NDArray[Any]:
+    """The stack as it was given, with what was filled where it was missing, in its own type."""
+    fill = whole.reshape(given.shape)
+    if given.dtype.kind in "uib":
+        fill = np.round(fill)
+    where = np.broadcast_to(missing, whole.shape).reshape(given.shape)
+    return np.where(where, fill.astype(given.dtype), given)

@@ -1,0 +1,139 @@
+"""Pictures before and after: a sheet, and a page around it."""
+
+import base64
+import io
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from manifill.files import whole
+from manifill.images import Restoration
+from manifill.plots.style import HOLE, look
+from manifill.report.page import STYLE
+
+_MOST_SHOWN = 6
+
+Pixels = npt.NDArray[Any]
+
+
+def draw_preview(path: Path, values: Pixels, missing: Pixels, names: Sequence[str]) -> None:
+    """Some pictures as they are, and below them what is taken for damage."""
+    shown = _most_damaged(missing)
+    rows = {"as it is": values[shown], "taken for damage": _marked(values, missing, shown)}
+    _write(path, _figure(rows, [names[i] for i in shown]))
+
+
+def draw_sheet(path: Path, values: Pixels, outcome: Restoration, names: Sequence[str]) -> None:
+    """Some pictures, damaged and restored."""
+    _write(path, _sheet(values, outcome, names))
+
+
+def write_page(
+    path: Path, values: Pixels, outcome: Restoration, names: Sequence[str], summary: dict[str, Any]
+) -> None:
+    """Write a self-contained HTML page, whole or not at all."""
+    height, width = summary["size"]
+    facts = [
+        (f"{summary['pictures']:,}", f"pictures of {width} × {height}"),
+        (f"{summary['damaged']:.1%}", "of the pixels filled"),
+        (f"{summary['seconds']:.1f} s", "time"),
+    ]
+    lead = "Too little is known to hide any of it and say how good the fills are."
+    if summary["error"] is not None:
+        facts.append((f"{summary['error']:.3g}", "error to expect (root mean square)"))
+        share = summary["error"] / summary["simple_error"] if summary["simple_error"] else float("nan")
+        lead = (
+            f"On pixels that were known and hidden, fills are off by {summary['error']:.3g} (root mean "
+            f"square), {share:.0%} of the error of a fill by the mean. They were hidden like missing ones."
+        )
+    boxes = "".join(f"<li><b>{escape(number)}</b>{escape(what)}</li>" for number, what in facts)
+    drawn = base64.b64encode(_png(_sheet(values, outcome, names))).decode()
+    text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(summary["output"])} – restored</title><style>{STYLE}</style></head><body>
+<h1>{escape(summary["output"])}</h1><p class="lead">{escape(lead)}</p><ul class="facts">{boxes}</ul>
+<p class="note">{escape(summary["because"].capitalize())}. Seed {summary["seed"]}. Pixels that were not
+damaged are unchanged.</p><h2>Before and after</h2>
+<img alt="Damaged and restored pictures, damage in orange" src="data:image/png;base64,{drawn}">
+<p class="note">The pictures with most damage; damage is orange.</p></body></html>"""
+    with whole(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _sheet(values: Pixels, outcome: Restoration, names: Sequence[str]) -> Figure:
+    shown = _most_damaged(outcome.missing)
+    after = outcome.pictures.reshape(values.shape)[shown]
+    rows = {"damaged": _marked(values, outcome.missing, shown), "restored": after}
+    return _figure(rows, [names[i] for i in shown])
+
+
+def _most_damaged(missing: Pixels) -> list[int]:
+    """Some pictures, those with most damage, in their order; ones that are gone altogether last."""
+    rate = missing.reshape(len(missing), -1).mean(axis=1)
+    order = np.argsort(-np.where(rate == 1, -1, rate), kind="stable")
+    return sorted(int(i) for i in order[:_MOST_SHOWN])
+
+
+def _marked(values: Pixels, missing: Pixels, shown: list[int]) -> Pixels:
+    """Pictures in colour with damage in the colour of holes."""
+    low, high = _limits(values, missing)
+    scaled = np.clip((np.nan_to_num(values[shown].astype(float)) - low) / (high - low), 0, 1)
+    return np.asarray(np.where(missing[shown][..., None], to_rgb(HOLE), scaled[..., :3]))
+
+
+def _limits(values: Pixels, missing: Pixels) -> tuple[float, float]:
+    if values.dtype == np.uint8:
+        return 0.0, 255.0
+    known = values[~missing]
+    low, high = float(np.nanmin(known)), float(np.nanmax(known))
+    return low, high if high > low else low + 1
+
+
+def _figure(rows: dict[str, Pixels], names: list[str]) -> Figure:
+    with look():
+        across = len(names)
+        height, width = next(iter(rows.values())).shape[1:3]
+        side = 1.9
+        figure = Figure(figsize=(side * across + 0.4, side * height / width * len(rows) + 0.5))
+        axes = figure.subplots(len(rows), across, squeeze=False)
+        for line, (title, pictures) in zip(axes, rows.items(), strict=True):
+            scaled = _shown(pictures)
+            for one, picture, name in zip(line, scaled, names, strict=True):
+                one.imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+                one.set(xticks=[], yticks=[])
+                one.grid(False)
+                one.spines[:].set_visible(False)
+                if line is axes[0]:
+                    one.set_title(name if len(name) < 22 else f"{name[:19]}…", fontsize=8)
+            line[0].set_ylabel(title)
+        figure.tight_layout(pad=0.4)
+        return figure
+
+
+def _shown(pictures: Pixels) -> Pixels:
+    """Between 0 and 1, without an axis for a single channel."""
+    values = pictures.astype(float)
+    if pictures.dtype.kind in "ui":
+        values = values / (255.0 if pictures.dtype == np.uint8 else max(1.0, float(values.max())))
+    elif values.max() > 1 or values.min() < 0:
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        values = (values - low) / (high - low if high > low else 1.0)
+    return values[..., 0] if values.shape[-1] == 1 else values
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    with look():
+        figure.savefig(buffer, format="png", bbox_inches="tight")
+    return buffer.getvalue()
+
+
+def _write(path: Path, figure: Figure) -> None:
+    with whole(path, "wb") as file:
+        file.write(_png(figure))
