@@ -18,6 +18,8 @@ from manifill.tuning.stacking import stack
 # Entries that a rehearsal looks at: with more, weights do not become better.
 _REHEARSED = 200 * 4096
 _FEWEST_ROWS = 50
+# Which part of the squared error of the best single fill a sum of several may leave to be worth it.
+_WORTH = 0.98
 
 Beside = Callable[[FieldProblem], npt.NDArray[Any]]
 """Another way to fill a problem: (n, ...) in its standard units."""
@@ -163,8 +165,7 @@ def rehearse(
     damaged = part.with_hidden(H)
     fills = [filled.Z[H].astype(np.float64) for filled in stages(damaged, plan, rng, device)]
     fills += [other(damaged)[H].astype(np.float64) for other in beside]
-    root = np.sqrt(hidden.weight)
-    weights = stack(np.stack(fills) * root, truth * root, most=len(fills))
+    weights = _weights(np.stack(fills), truth, hidden.weight, np.nonzero(H)[0])
     misses = weights @ np.stack(fills) - truth
     unit = float(np.sqrt(np.mean(np.square(problem.scale))))
 
@@ -182,6 +183,29 @@ def rehearse(
         misses=misses,
         counts=hidden.weight,
     )
+
+
+def _weights(fills: Array, truth: Array, counts: Array, rows: npt.NDArray[Any]) -> Array:
+    """Weights of the fills (k, h): of several if that is better on rows the weights were not found on."""
+    root = np.sqrt(counts)
+
+    def best(some: Any) -> Array:
+        return stack(fills[:, some] * root[some], truth[some] * root[some], most=len(fills))
+
+    def single(some: Any) -> Array:
+        squares = (counts[some] * (fills[:, some] - truth[some]) ** 2).sum(axis=1)
+        return np.asarray(np.eye(len(fills))[int(np.argmin(squares))])
+
+    def crossed(find: Callable[[Any], Array]) -> float:
+        halves = [rows % 2 == 0, rows % 2 == 1]
+        return sum(
+            float((counts[there] * (find(here) @ fills[:, there] - truth[there]) ** 2).sum())
+            for here, there in (halves, halves[::-1])
+        )
+
+    if len({*(rows % 2).tolist()}) < 2 or crossed(best) > _WORTH * crossed(single):
+        return single(np.ones(len(truth), dtype=np.bool_))
+    return best(np.ones(len(truth), dtype=np.bool_))
 
 
 def _some_rows(problem: FieldProblem, rng: np.random.Generator) -> Any:
