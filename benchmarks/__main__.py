@@ -15,6 +15,7 @@ from benchmarks import (
     coverage,
     defaults,
     device,
+    gallery,
     growth,
     known_sets,
     long,
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "pictures": pictures.run,
     "video": pictures.run_video,
     "sensors": sensors.run,
+    "gallery": gallery.run,
 }
 
 

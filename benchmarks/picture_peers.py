@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.impute import KNNImputer
 
-from manifill import IGHImputer
+from manifill import IGHImputer, images, video
 
 Fill = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 OURS = "manifill"
@@ -20,38 +20,32 @@ KNN_PIXELS = "KNN on pixels"
 RANKS = (5, 10, 20, 40, 80)
 
 
-def methods(video: bool = False, smoke: bool = False) -> dict[str, Fill]:
+def methods(of_video: bool = False, smoke: bool = False) -> dict[str, Fill]:
     """Everybody who takes part, by name; libraries that are not installed do not."""
-    fills: dict[str, Fill] = {}
-    if find_spec("manifill.video" if video else "manifill.images"):
-        fills[OURS] = restored_video if video else restored_pictures
+    fills: dict[str, Fill] = {OURS: restored_video if of_video else restored_pictures}
     fills[ROWS] = partial(as_table, lambda: IGHImputer(random_state=0))
     if find_spec("skimage"):
         fills["biharmonic"] = biharmonic
     if find_spec("cv2"):
         fills["Telea"] = partial(inpainted, "INPAINT_TELEA")
         fills["Navier–Stokes"] = partial(inpainted, "INPAINT_NS")
-    if video:
+    if of_video:
         fills["linear in time"] = linear_in_time
     if not smoke:
-        fills["KNN on frames" if video else "KNN on pictures"] = partial(as_table, KNNImputer)
-    if not smoke and not video:
+        fills["KNN on frames" if of_video else "KNN on pictures"] = partial(as_table, KNNImputer)
+    if not smoke and not of_video:
         fills[KNN_PIXELS] = partial(as_table, KNNImputer, transposed=True)
-    svd = partial(low_rank, 10 if video else 1)
+    svd = partial(low_rank, 10 if of_video else 1)
     return fills | {"IterativeSVD": svd, "pixel mean": pixel_mean}
 
 
 def restored_pictures(stack: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Ours, for a set of pictures."""
-    from manifill import images
-
     return images.restore(stack, mask, random_state=0)
 
 
 def restored_video(stack: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Ours, for pictures that follow each other."""
-    from manifill import video
-
     return video.restore(stack, mask, random_state=0)
 
 

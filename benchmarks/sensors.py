@@ -3,7 +3,6 @@
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -13,6 +12,7 @@ from benchmarks.data import load
 from benchmarks.picture_peers import interpolated
 from manifill import IGHImputer
 from manifill.amputation import mcar
+from manifill.geometry import Learned, Line
 from manifill.metrics import rmse
 
 OURS = "manifill, columns learned, rows a line"
@@ -46,20 +46,13 @@ def runs(X: np.ndarray, rate: float, longest: int, seed: int) -> np.ndarray:
 
 def methods() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     """Everybody who takes part, by name."""
-    fills: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
-    if "columns" in IGHImputer().get_params():
-        fills[OURS] = lambda X: _ours().fit_transform(X)
-    return fills | {
+    ours = IGHImputer(columns=Learned(), rows=Line(), random_state=0)
+    return {
+        OURS: ours.fit_transform,
         "manifill, rows only": lambda X: IGHImputer(random_state=0).fit_transform(X),
         "linear in time": interpolated,
         "KNN": lambda X: KNNImputer().fit_transform(X),
     }
-
-
-def _ours() -> Any:
-    from manifill.geometry import Learned, Line
-
-    return IGHImputer(columns=Learned(), rows=Line(), random_state=0)
 
 
 def run(smoke: bool = False) -> Table:

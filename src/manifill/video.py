@@ -5,7 +5,7 @@ A video of any length is restored in windows of frames, of which a few are in me
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from manifill.devices import find_device
 from manifill.errors import InvalidInput
 from manifill.geometry.restoring import Rehearsal
-from manifill.geometry.tiling import Tiler, Window, fade, windows
+from manifill.geometry.tiling import Tiler, Window, fade, side_for, windows
 from manifill.images import bounds_of, completed, read_stack, restored
 
 __all__ = ["Stream", "restore"]
@@ -126,6 +126,7 @@ class Stream:
         values, missing = read_stack(given, mask)
         self.n_filled += int(missing.sum())
         bounds = bounds_of(given, values)
+        tiler = replace(tiler, side=side_for(mask))
         if self.rehearsal is None:
             self.rehearsal = tiler.rehearsed(values, rng, bounds)
         whole = tiler.fill(

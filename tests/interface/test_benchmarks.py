@@ -35,7 +35,7 @@ def test_benchmarks_run_and_write_at_smoke_scale_without_the_data_folder(tmp_pat
         assert word not in result.stdout
     written = {path.name for path in (tmp_path / "results").iterdir()}
     expected = {f"{name}.{kind}" for name in BENCHMARKS for kind in ("md", "csv")}
-    pictures = ("accuracy", "calibration", "growth_columns", "growth_rows", "surface")
+    pictures = ("accuracy", "calibration", "gallery_pictures", "growth_columns", "growth_rows", "surface")
     assert written == expected | {f"{name}.png" for name in pictures}
     for name in BENCHMARKS:
         page = (tmp_path / "results" / f"{name}.md").read_text(encoding="utf-8")

@@ -1,20 +1,16 @@
-import contextlib
-import io
 import itertools
 import json
-import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
-from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+from command import manifill
 
 from manifill import TableImputer, __version__, files
 from manifill.cli import main
@@ -27,25 +23,6 @@ HOLES = "id,a,b,c\nr1,1.50,2,3\nr2,2,NA,6\nr3,3,6,\nr4,4,8,12\nr5,5,10,15.0\n"
 def folder(tmp_path):
     (tmp_path / "holes.csv").write_text(HOLES)
     return tmp_path
-
-
-def manifill(*arguments, folder, input=""):
-    """What the command would do in this folder, without the second that a process of its own takes."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        mock.patch.dict(os.environ, COLUMNS="300"),
-        mock.patch.object(sys, "argv", ["manifill", *map(str, arguments)]),
-        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(input.encode()))),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        try:
-            main()
-            code = 0
-        except SystemExit as ending:
-            code = ending.code or 0
-    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def test_it_fills_a_csv_and_keeps_what_was_there_letter_by_letter(folder):

@@ -146,7 +146,7 @@ class _Holes:
                 frame = next(frames)
                 pixels = frame.reshape(1, *frame.shape[:2], -1)
                 hole = hole | damage.by_value(pixels, self._colour, tolerance=self._where.tolerance)[0]
-            yield hole
+            yield damage.grown(hole[None], self._where.grow)[0]
 
 
 def _stuck(video: VideoFile) -> tuple[Mask, str]:

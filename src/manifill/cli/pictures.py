@@ -33,6 +33,7 @@ class Where:
     boxes: list[str] = field(default_factory=list)
     scratches: list[str] = field(default_factory=list)
     frames: str | None = None
+    grow: int = 0
 
     @property
     def said(self) -> bool:
@@ -116,10 +117,10 @@ def _missing(pictures: Pictures, where: Where) -> tuple[Mask, str]:
     values, shape = pictures.values, pictures.values.shape[:3]
     if not where.said:
         if pictures.alpha is not None and damage.by_alpha(pictures.alpha).any():
-            gone = damage.by_alpha(pictures.alpha)
+            gone = damage.grown(damage.by_alpha(pictures.alpha), where.grow)
             return gone, f"taken for damage: what is transparent, {gone.mean():.1%} of the pixels"
         gone, reason = found(values)
-        return gone, f"taken for damage: {reason}"
+        return damage.grown(gone, where.grow), f"taken for damage: {reason}"
     gone = np.zeros(shape, dtype=np.bool_) | damage.by_nan(values)
     if where.mask is not None:
         gone |= damage.by_mask(read_pictures(where.mask).values, shape)
@@ -134,6 +135,7 @@ def _missing(pictures: Pictures, where: Where) -> tuple[Mask, str]:
         gone |= damage.boxes(shape, where.boxes)
     if where.scratches:
         gone |= damage.columns(shape, where.scratches)
+    gone = damage.grown(gone, where.grow)
     return gone, f"{gone.mean():.1%} of the pixels are damaged"
 
 

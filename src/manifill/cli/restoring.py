@@ -29,6 +29,15 @@ Tolerance = Annotated[
     float,
     typer.Option(metavar="T", min=0, help="How far from --value a pixel may be.", rich_help_panel=_DAMAGE),
 ]
+Grow = Annotated[
+    int,
+    typer.Option(
+        metavar="PIXELS",
+        min=0,
+        help="Take so many pixels around the damage for damaged too: compression smears it.",
+        rich_help_panel=_DAMAGE,
+    ),
+]
 Box = Annotated[
     list[str] | None,
     typer.Option(metavar="X,Y,W,H", help="A box, such as a logo; may be repeated.", rich_help_panel=_DAMAGE),
@@ -54,6 +63,7 @@ def images(
     mask: Mask = None,
     value: Value = None,
     tolerance: Tolerance = 0.0,
+    grow: Grow = 0,
     alpha: Annotated[
         bool, typer.Option("--alpha", help="Damage is transparent.", rich_help_panel=_DAMAGE)
     ] = False,
@@ -93,7 +103,7 @@ def images(
     """
     from manifill.cli import pictures
 
-    where = pictures.Where(mask, value, tolerance, alpha, box or [], scratch or [])
+    where = pictures.Where(mask, value, tolerance, alpha, box or [], scratch or [], grow=grow)
     request = pictures.Request(
         source, output, where, ordered, preview, sheet, report, seed, device, force, as_json
     )
@@ -110,6 +120,7 @@ def video(
     mask: Mask = None,
     value: Value = None,
     tolerance: Tolerance = 8.0,
+    grow: Grow = 0,
     box: Box = None,
     scratch: Scratch = None,
     frames: Annotated[
@@ -147,7 +158,7 @@ def video(
     from manifill.cli import frames as clips
     from manifill.cli.pictures import Where
 
-    where = Where(mask, value, tolerance, False, box or [], scratch or [], frames)
+    where = Where(mask, value, tolerance, False, box or [], scratch or [], frames, grow)
     request = clips.Request(source, output, where, side_by_side, lossless, seed, device, force, as_json)
     try:
         clips.run(request)

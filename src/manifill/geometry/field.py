@@ -91,9 +91,13 @@ class Field:
         return self._solve(-self.missing * self.values(self.harmonics(Y) / T), T, tol, start)
 
     def deviation(self, T: Any, rng: np.random.Generator, tol: float) -> Any:
-        """How far from there they may be: one draw. Its covariance is Q_mm⁻¹, since that of Φ T^−½ z is Q."""
+        """How far from there they may be: one draw. Its covariance is Q_mm⁻¹, since that of Φ T^−½ Φᵀ z is Q.
+
+        The noise is drawn in values, not in coefficients: then the signs of eigenvectors, which differ from
+        machine to machine, do not matter.
+        """
         noise = self.placed(rng.standard_normal(tuple(self.missing.shape), dtype=np.float32))
-        return self._solve(self.missing * self.values(noise * T**-0.5), T, tol, None)
+        return self._solve(self.missing * self.values(self.harmonics(noise) * T**-0.5), T, tol, None)
 
     def _preconditioner(self, T: Any) -> Any:
         if self._latest[0] is T:

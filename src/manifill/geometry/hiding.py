@@ -47,7 +47,8 @@ def hide(problem: FieldProblem, rng: np.random.Generator) -> HiddenEntries:
     while 0 < moved.sum() < most / 2:  # few holes are few examples: more of them, where there is room
         moved |= _moved(M, rng) & known
     per_row = moved.reshape(n, -1).sum(axis=1)
-    order = rng.permutation(n)
+    # Rows in order of time are damaged again in one stretch, or gaps that go over several would be cut.
+    order = rng.permutation(n) if problem.rows is None else np.roll(np.arange(n), int(rng.integers(n)))
     again = np.zeros(n, dtype=np.bool_)
     again[order[: int(np.searchsorted(np.cumsum(per_row[order]), most)) + 1]] = True
     again &= per_row > 0

@@ -184,3 +184,12 @@ def _numbers(text: str, pattern: str, name: str, form: str, *, repeat: bool = Fa
     return [
         first if group is None and repeat else 1 if group is None else int(group) for group in match.groups()
     ]
+
+
+def grown(mask: Mask, by: int) -> Mask:
+    """The mask (n, height, width), and so many pixels around what it marks."""
+    if by == 0:
+        return mask
+    from scipy.ndimage import maximum_filter
+
+    return np.asarray(maximum_filter(mask, size=(1, 2 * by + 1, 2 * by + 1)))

@@ -102,14 +102,14 @@ def _figure(rows: dict[str, Pixels], names: list[str]) -> Figure:
         side = 1.9
         figure = Figure(figsize=(side * across + 0.4, side * height / width * len(rows) + 0.5))
         axes = figure.subplots(len(rows), across, squeeze=False)
-        for line, (title, pictures) in zip(axes, rows.items(), strict=True):
+        for number, (line, (title, pictures)) in enumerate(zip(axes, rows.items(), strict=True)):
             scaled = _shown(pictures)
             for one, picture, name in zip(line, scaled, names, strict=True):
                 one.imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
                 one.set(xticks=[], yticks=[])
                 one.grid(False)
                 one.spines[:].set_visible(False)
-                if line is axes[0]:
+                if number == 0:
                     one.set_title(name if len(name) < 22 else f"{name[:19]}…", fontsize=8)
             line[0].set_ylabel(title)
         figure.tight_layout(pad=0.4)

@@ -1,0 +1,29 @@
+"""The command line, run inside the tests' own process."""
+
+import contextlib
+import io
+import os
+import sys
+from types import SimpleNamespace
+from unittest import mock
+
+from manifill.cli import main
+
+
+def manifill(*arguments, folder, input=""):
+    """What the command would do in this folder, without the second that a process of its own takes."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        mock.patch.dict(os.environ, COLUMNS="300"),
+        mock.patch.object(sys, "argv", ["manifill", *map(str, arguments)]),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(input.encode()))),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+            code = 0
+        except SystemExit as ending:
+            code = ending.code or 0
+    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())

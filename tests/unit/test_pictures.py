@@ -1,0 +1,207 @@
+"""Restoring pictures and video from Python."""
+
+import numpy as np
+import pytest
+
+from manifill import images, video
+from manifill.errors import InvalidInput
+from manifill.geometry import Affinities, FieldProblem, Grid, Line, Points, restore_field
+from manifill.geometry.hiding import hide, places
+from manifill.geometry.tiling import Tiler, fade, side_for, windows
+
+
+def bumps(n=24, height=30, width=26, channels=None, seed=0):
+    """Smooth pictures in which a bump wanders, as if filmed."""
+    y, x = np.mgrid[:height, :width] / max(height, width)
+    t = np.linspace(0, 1, n)[:, None, None]
+    stack = np.exp(-((x - 0.2 - 0.5 * t) ** 2 + (y - 0.5 - 0.2 * np.sin(6 * t)) ** 2) / 0.02) + 0.4 * x
+    noise = np.random.default_rng(seed).standard_normal(stack.shape) * 0.004
+    stack = (stack + noise) / 1.5
+    if channels:
+        stack = np.stack([stack, 0.7 * stack + 0.1, 1 - stack][:channels], axis=-1)
+    return stack.clip(0, 1)
+
+
+def rmse(found, truth, where):
+    return float(np.sqrt(np.mean((found.astype(float) - truth.astype(float))[where] ** 2)))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
+@pytest.mark.parametrize("channels", [None, 3])
+def test_types_and_channels_come_back_and_known_pixels_are_untouched(dtype, channels):
+    top = np.iinfo(dtype).max if np.dtype(dtype).kind == "u" else 1.0
+    truth = (bumps(10, 16, 14, channels) * top).astype(dtype)
+    mask = np.random.default_rng(1).random(truth.shape[:3]) < 0.3
+    damaged = truth.copy()
+    damaged[mask] = 0
+    found = images.restore(damaged, mask, random_state=0)
+    assert (found.dtype, found.shape) == (dtype, truth.shape)
+    np.testing.assert_array_equal(found[~mask], truth[~mask])
+    assert rmse(found, truth, mask) < 0.03 * top
+
+
+def test_scattered_damage_is_filled_better_than_by_inpainting():
+    restoration = pytest.importorskip("skimage.restoration")
+    truth = bumps()
+    mask = np.random.default_rng(2).random(truth.shape) < 0.7
+    found = images.restore(np.where(mask, np.nan, truth), random_state=0)
+    peer = np.stack(
+        [restoration.inpaint_biharmonic(np.where(m, 0, x), m) for x, m in zip(truth, mask, strict=True)]
+    )
+    assert rmse(found, truth, mask) < 0.8 * rmse(peer, truth, mask)
+
+
+def test_frames_that_are_lost_are_filled_from_those_before_and_after():
+    truth = bumps(30)
+    mask = np.zeros(truth.shape, bool)
+    mask[[7, 15, 16]] = True
+    found = video.restore(truth, mask, random_state=0)
+    line = truth.copy()
+    line[7] = (truth[6] + truth[8]) / 2
+    line[15], line[16] = (2 * truth[14] + truth[17]) / 3, (truth[14] + 2 * truth[17]) / 3
+    assert rmse(found, truth, mask) < rmse(line, truth, mask)
+
+
+def test_a_box_in_all_frames_is_filled():
+    truth = bumps(20)
+    mask = np.zeros(truth.shape, bool)
+    mask[:, 8:14, 8:14] = True
+    found = video.restore(truth, mask, random_state=0)
+    assert rmse(found, truth, mask) < 0.5 * truth[mask].std()
+
+
+def test_the_same_seed_gives_the_same_pictures():
+    truth = bumps(12, 16, 16)
+    mask = np.random.default_rng(3).random(truth.shape) < 0.5
+    one, two = (images.restore(truth, mask, random_state=5) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_the_error_said_is_about_the_error_made():
+    truth = bumps(40)
+    mask = np.random.default_rng(4).random(truth.shape) < 0.5
+    outcome = images.restored(truth, mask, random_state=0)
+    made = rmse(outcome.pictures, truth, mask)
+    assert 0.6 * made < outcome.error < 1.8 * made
+
+
+def test_one_picture_alone():
+    truth = bumps(1, 40, 40)
+    mask = np.random.default_rng(5).random(truth.shape) < 0.4
+    found = images.restore(truth, mask, random_state=0)
+    assert rmse(found, truth, mask) < 0.15 * truth.std()
+
+
+def test_nothing_missing_and_constant_pictures():
+    truth = bumps(4, 9, 9)
+    np.testing.assert_array_equal(images.restore(truth, random_state=0), truth)
+    flat = np.full((5, 8, 8), 7, np.uint8)
+    mask = np.zeros(flat.shape, bool)
+    mask[2, 3:5] = True
+    np.testing.assert_array_equal(images.restore(np.where(mask, 0, flat), mask, random_state=0), flat)
+
+
+def test_bad_input_is_answered():
+    stack = bumps(4, 8, 8)
+    for damaged, mask, said in [
+        (stack, np.zeros((4, 8, 7)), "mask must be of shape"),
+        (stack[0], None, "Pictures must be numbers of shape"),
+        (stack.astype(str), None, "Pictures must be numbers"),
+        (stack, np.ones(stack.shape), "Some pixels must be known"),
+        (np.where(stack > 0.5, np.inf, stack), None, "must be finite"),
+    ]:
+        with pytest.raises(InvalidInput, match=said):
+            images.restore(damaged, mask)
+    with pytest.raises(InvalidInput, match=r"means 20 columns; X has 64"):
+        FieldProblem.of(stack.reshape(4, -1), Grid(4, 5))
+    with pytest.raises(InvalidInput, match="rows must be None or Line"):
+        FieldProblem.of(stack.reshape(4, -1), Grid(8, 8), rows=3)
+    with pytest.raises(InvalidInput, match="columns must be a geometry"):
+        FieldProblem.of(stack.reshape(4, -1), "grid")
+    with pytest.raises(InvalidInput, match="must be symmetric"):
+        Affinities([[1.0, 0.5], [0.2, 1.0]])
+    with pytest.raises(InvalidInput, match="positive semi-definite"):
+        Affinities([[1.0, 2.0], [2.0, 1.0]])
+    with pytest.raises(InvalidInput, match="coordinates must be a table"):
+        Points([1.0, 2.0])
+
+
+def test_windows_cover_and_their_ramps_add_up_to_one():
+    for size, most, overlap in [(10, 20, 3), (130, 64, 12), (1000, 100, 12), (97, 32, 8)]:
+        total = np.zeros(size)
+        for window in windows(size, most, overlap):
+            total[window.slice] += window.ramp
+            assert window.last - window.first <= 1.25 * most + 1
+        np.testing.assert_allclose(total, 1)
+
+
+def test_windows_in_time_fade_into_each_other():
+    truth = np.arange(50.0)
+    parts = [(window, truth[window.slice]) for window in windows(50, 20, 6)]
+    np.testing.assert_allclose(list(fade(iter(parts))), truth)
+
+
+def test_tiles_of_large_pictures_have_no_seams():
+    truth = bumps(8, 150, 140)
+    mask = np.random.default_rng(6).random(truth.shape) < 0.5
+    found = images.restore(truth, mask, random_state=0)
+    assert len(Tiler((150, 140, 1), False, side_for(mask)).tiles) > 1
+    assert rmse(found, truth, mask) < 0.05 * truth.std()
+
+
+def test_a_stream_is_filled_window_by_window(monkeypatch):
+    truth = (bumps(60, 20, 20) * 255).astype(np.uint8)
+    mask = np.zeros(truth.shape, bool)
+    mask[:, 5:9, 5:9] = True
+    mask[33] = True
+    monkeypatch.setattr(video.Stream, "frames_at_a_time", lambda self, tiler: 24)
+    shares = []
+    stream = video.Stream(60, random_state=0, tick=shares.append)
+    frames = (np.where(m, 0, x).astype(np.uint8) for x, m in zip(truth, mask, strict=True))
+    found = np.stack(list(stream.restore(frames, iter(mask))))
+    np.testing.assert_array_equal(found[~mask], truth[~mask])
+    assert rmse(found, truth, mask) < 0.4 * truth[mask].std()
+    assert stream.n_filled >= mask.sum()
+    assert shares[-1] == 1.0
+    assert sorted(shares) == shares
+    with pytest.raises(InvalidInput, match="70 frames were announced; 60 came"):
+        list(video.Stream(70, random_state=0).restore(iter(truth), iter(mask)))
+
+
+def test_hidden_entries_lie_like_missing_ones():
+    truth = bumps(60, 24, 24)
+    block = np.zeros(truth.shape, bool)
+    rng = np.random.default_rng(7)
+    for i in range(60):
+        y, x = rng.integers(0, 16, 2)
+        block[i, y : y + 8, x : x + 8] = True
+    for mask in (block, rng.random(truth.shape) < 0.6):
+        problem = FieldProblem.of(np.where(mask, np.nan, truth).reshape(60, -1), Grid(24, 24))
+        hidden = hide(problem, np.random.default_rng(8))
+        assert not (hidden.H & problem.M).any()
+        M = problem.M
+        wanted = np.bincount(places(M, M, problem)[M], minlength=12) / M.sum()
+        got = np.bincount(hidden.kind, hidden.weight, minlength=12) / hidden.weight.sum()
+        assert np.abs(wanted - got).sum() < 0.3
+
+
+def test_intervals_hold_what_they_say_and_draws_differ():
+    truth = bumps(60, 20, 20, seed=1)
+    mask = np.random.default_rng(9).random(truth.shape) < 0.5
+    problem = FieldProblem.of(np.where(mask, np.nan, truth).reshape(60, -1), Grid(20, 20), Line())
+    outcome = restore_field(problem, np.random.default_rng(0))
+    low, high = (end.reshape(truth.shape) for end in outcome.intervals(0.9))
+    assert 0.82 < ((low <= truth) & (truth <= high))[mask].mean() < 0.97
+    one, two = (outcome.drawn(np.random.default_rng(seed)).reshape(truth.shape) for seed in (1, 2))
+    np.testing.assert_array_equal(one[~mask], truth[~mask])
+    fill = rmse(outcome.X.reshape(truth.shape), truth, mask)
+    assert 0.7 * fill < rmse(one, outcome.X.reshape(truth.shape), mask) < 1.5 * fill
+    assert rmse(one, two, mask) > 0.5 * fill
+
+
+def test_on_a_device_the_same_comes_out():
+    pytest.importorskip("torch")
+    truth = bumps(16, 16, 16)
+    mask = np.random.default_rng(10).random(truth.shape) < 0.5
+    here, there = (images.restore(truth, mask, random_state=0, device=device) for device in (None, "cpu"))
+    np.testing.assert_allclose(there, here, atol=1e-6)
