@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 TABLES = (ROOT / "docs" / "tables.md").read_text()
+PICTURES = (ROOT / "docs" / "pictures.md").read_text()
 
 
 def fenced(language, text=README):
@@ -25,7 +26,9 @@ def test_the_two_commands_come_first():
 
 
 @pytest.mark.parametrize(
-    "code", [*fenced("python"), *fenced("python", TABLES)], ids=lambda code: code.split("\n")[0]
+    "code",
+    [*fenced("python"), *fenced("python", TABLES), *fenced("python", PICTURES)],
+    ids=lambda code: code.split("\n")[0],
 )
 def test_python_examples_run(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -39,6 +42,7 @@ def test_command_line_examples_run(tmp_path, curved):
         for row in zip(X, M, strict=True)
     ]
     (tmp_path / "holes.csv").write_text("\n".join(["a,b,c,d,e,f", *(",".join(row) for row in cells)]))
+    _damaged_pictures(tmp_path)
     commands = [line for block in fenced("sh") for line in block.splitlines() if line.startswith("manifill ")]
     assert commands
     for command in dict.fromkeys(map(_small, commands)):
@@ -50,6 +54,27 @@ def test_command_line_examples_run(tmp_path, curved):
         )
     filled = np.loadtxt(tmp_path / "filled.csv", delimiter=",", skiprows=1)
     assert np.isfinite(filled).all()
+
+
+def _damaged_pictures(folder):
+    """A folder of pictures with masks, and a video, for the examples to restore."""
+    from PIL import Image
+
+    from manifill.media import VideoFile, VideoWriter
+
+    y, x = np.mgrid[:24, :40] / 24
+    frames = np.stack([100 + 90 * np.sin(5 * x + t / 4) * np.cos(4 * y) for t in range(12)]).astype(np.uint8)
+    mask = np.zeros((24, 40), np.uint8)
+    mask[5:11, 10:18] = 255
+    for name in ("damaged", "masks"):
+        (folder / name).mkdir()
+    for i, frame in enumerate(frames):
+        Image.fromarray(frame | mask).save(folder / "damaged" / f"{i}.png")
+        Image.fromarray(mask).save(folder / "masks" / f"{i}.png")
+    np.save(folder / "old.npy", frames)
+    with VideoFile.open(folder / "old.npy") as like, VideoWriter(folder / "old.mp4", like) as video:
+        for frame in frames:
+            video.write(frame)
 
 
 def _small(command):
