@@ -71,28 +71,41 @@ def restored(
     n_jobs: int | None = None,
 ) -> Restoration:
     """`restore`, with what hidden pixels say of the errors."""
+    if isinstance(stack, np.ma.MaskedArray):
+        raise InvalidInput("Masked arrays are not read; give stack.data, and stack.mask as the mask.")
     given = np.asarray(stack)
     values, missing = read_stack(given, mask)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     bounds = bounds_of(given, values)
     n, h, w, c = values.shape
     tiler = Tiler((h, w, c), ordered, side_for(np.asarray(missing.all(axis=-1))), find_device(device), n_jobs)
     most = tiler.rows_at_a_time
     rehearsal = tiler.rehearsed(values[: min(n, most)], rng, bounds)
+    instead = mean_of(values)
     parts = windows(n, most, min(most // 4, 32) if ordered else 0)
 
     def filled(i: int) -> npt.NDArray[Any]:
         def tick(share: float) -> None:
             say(f"{(i + share) / len(parts):.0%} of the pictures")
 
-        return tiler.fill(values[parts[i].slice], rng, rehearsal, bounds, tick)
+        return tiler.fill(values[parts[i].slice], rng, rehearsal, bounds, instead, tick)
 
     whole = np.stack(list(fade((part, filled(i)) for i, part in enumerate(parts))))
     return Restoration(completed(given, whole, missing), np.asarray(missing.any(axis=-1)), rehearsal)
 
 
+def generator(random_state: Any) -> np.random.Generator:
+    """A seed or a generator as a generator."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"random_state must be None, a whole number ≥ 0 or a numpy Generator; got {random_state!r}."
+        ) from None
+
+
 def read_stack(
-    given: npt.NDArray[Any], mask: npt.ArrayLike | None
+    given: npt.NDArray[Any], mask: npt.ArrayLike | None, some_known: bool = True
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """The stack as (n, h, w, c), NaN where missing, and where that is."""
     if given.ndim not in (3, 4) or not given.size or given.dtype.kind not in "uifb":
@@ -100,12 +113,13 @@ def read_stack(
             "Pictures must be numbers of shape (n, height, width) or (n, height, width, channels); "
             f"got {given.dtype} of shape {given.shape}."
         )
-    values = given.astype(np.float64 if given.dtype == np.float64 else np.float32)
+    wide = given.dtype.itemsize >= (8 if given.dtype.kind == "f" else 4)
+    values = given.astype(np.float64 if wide else np.float32)
     values = values.reshape(*given.shape[:3], -1)
     missing = np.isnan(values) | _mask(mask, given.shape)
     if np.isinf(values[~missing]).any():
         raise InvalidInput("Known pixels must be finite; some are infinite. Mark them in the mask.")
-    if missing.all():
+    if some_known and missing.all():
         raise InvalidInput("Some pixels must be known to fill the others from; all are missing.")
     return np.where(missing, np.nan, values).astype(values.dtype), missing
 
@@ -113,7 +127,10 @@ def read_stack(
 def _mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     if mask is None:
         return np.zeros((1, 1, 1, 1), dtype=np.bool_)
-    missing = np.asarray(mask) != 0
+    given = np.asarray(mask)
+    if given.dtype.kind not in "buif":
+        raise InvalidInput(f"mask must be True or False, or numbers; got {given.dtype}.")
+    missing = given != 0
     if missing.shape == shape[1:3]:
         return np.asarray(missing[None, ..., None])
     if missing.shape == shape[:3]:
@@ -126,6 +143,14 @@ def _mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> npt.NDArray[np.
     )
 
 
+def mean_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """(c,), the mean of each channel; of all where nothing is known of one."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=(0, 1, 2))
+    sums = np.where(known, values, 0).sum(axis=(0, 1, 2), dtype=np.float64)
+    return np.asarray(np.where(count > 0, sums / np.maximum(count, 1), sums.sum() / max(count.sum(), 1)))
+
+
 def bounds_of(given: npt.NDArray[Any], values: npt.NDArray[Any]) -> tuple[float, float]:
     """What a fill may be: the range of what is known."""
     return float(np.nanmin(values)), float(np.nanmax(values))
@@ -136,7 +161,12 @@ def completed(
 ) -> npt.NDArray[Any]:
     """The stack as it was given, with what was filled where it was missing, in its own type."""
     fill = whole.reshape(given.shape)
-    if given.dtype.kind in "uib":
+    if given.dtype.kind in "ui":
+        limits = np.iinfo(given.dtype)
+        # The float next to the largest number of 64 bits is beyond it.
+        most = limits.max if limits.bits < 64 else np.nextafter(float(limits.max), 0)
+        fill = np.clip(np.round(fill), limits.min, most)
+    elif given.dtype.kind == "b":
         fill = np.round(fill)
     where = np.broadcast_to(missing, whole.shape).reshape(given.shape)
     return np.where(where, fill.astype(given.dtype), given)

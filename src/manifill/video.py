@@ -6,16 +6,18 @@ A video of any length is restored in windows of frames, of which a few are in me
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from manifill.checks import require_number
 from manifill.devices import find_device
 from manifill.errors import InvalidInput
 from manifill.geometry.restoring import Rehearsal
 from manifill.geometry.tiling import Tiler, Window, fade, side_for, windows
-from manifill.images import bounds_of, completed, read_stack, restored
+from manifill.images import bounds_of, completed, generator, mean_of, read_stack, restored
 
 __all__ = ["Stream", "restore"]
 
@@ -63,48 +65,49 @@ class Stream:
     tick: Callable[[float], None] = field(default=lambda share: None)
     rehearsal: Rehearsal | None = field(default=None, init=False)
     n_filled: int = field(default=0, init=False)
+    _last: npt.NDArray[Any] | None = field(default=None, init=False)
+    """The last frame restored, for a window of which nothing is known."""
 
     def restore(
         self, frames: Iterable[npt.NDArray[Any]], masks: Iterable[npt.NDArray[np.bool_]]
     ) -> Iterator[npt.NDArray[Any]]:
         """Frames (h, w) or (h, w, channels), whole numbers or floats, and where each is damaged (h, w)."""
-        rng = np.random.default_rng(self.random_state)
-        held: deque[npt.NDArray[Any]] = deque()
-        holes: deque[npt.NDArray[np.bool_]] = deque()
+        require_number("n_frames", self.n_frames, least=1, whole=True)
+        rng = generator(self.random_state)
         pairs = zip(frames, masks, strict=True)
         first = next(pairs, None)
         if first is None:
             raise InvalidInput("A video must have frames; there are none.")
-        shape = (*first[0].shape, 1)[:3]
-        tiler = Tiler(shape, True, device=find_device(self.device), n_jobs=self.n_jobs)
+        source = chain([first], pairs)
+        height, width, channels = (*first[0].shape, 1)[:3]
+        tiler = Tiler((height, width, channels), True, device=find_device(self.device), n_jobs=self.n_jobs)
         parts = windows(self.n_frames, self.frames_at_a_time(tiler), 12)
-        come = 0
-
-        def fetch() -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]:
-            assert first is not None
-            yield first
-            yield from pairs
-
-        source = fetch()
+        waiting: deque[tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = deque()
 
         def filled() -> Iterator[tuple[Window, npt.NDArray[Any]]]:
-            nonlocal come
-            begins = 0
+            held: deque[tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = deque()
+            come = 0
             for i, part in enumerate(parts):
-                while begins < part.first:
-                    held.popleft()
-                    holes.popleft()
-                    begins += 1
                 while come < part.last:
-                    frame, hole = next(source, (None, None))
-                    if frame is None or hole is None:
+                    pair = next(source, None)
+                    if pair is None:
                         raise InvalidInput(f"{self.n_frames} frames were announced; {come} came.")
-                    held.append(frame)
-                    holes.append(hole)
+                    held.append(pair)
+                    waiting.append(pair)
                     come += 1
-                yield part, self._filled(np.stack(held), np.stack(holes), tiler, rng, i, len(parts))
+                while len(held) > part.last - part.first:
+                    held.popleft()
+                given, mask = (np.stack(some) for some in zip(*held, strict=True))
+                yield part, self._filled(given, mask, tiler, rng, i, len(parts))
 
-        yield from fade(filled())
+        # Windows fade into each other before frames take their own type, with known pixels as they came.
+        for whole in fade(filled()):
+            frame, mask = waiting.popleft()
+            missing = np.broadcast_to(mask[..., None], whole.shape)[None]
+            missing = missing | np.isnan(frame.reshape(missing.shape).astype(np.float32))
+            yield completed(frame[None], whole[None], missing)[0]
+        if next(source, None) is not None:
+            raise InvalidInput(f"{self.n_frames} frames were announced; more came.")
 
     def frames_at_a_time(self, tiler: Tiler) -> int:
         """Frames of a window: as many as a tile and the memory have room for."""
@@ -120,16 +123,19 @@ class Stream:
         number: int,
         of: int,
     ) -> npt.NDArray[Any]:
-        if not mask.any():
+        values, missing = read_stack(given, mask, some_known=False)
+        if not missing.any() or missing.all():
             self.tick((number + 1) / of)
-            return given
-        values, missing = read_stack(given, mask)
+            instead = np.zeros(1) if self._last is None else self._last
+            return np.where(missing, np.asarray(instead, values.dtype), values)
         self.n_filled += int(missing.sum())
         bounds = bounds_of(given, values)
         tiler = replace(tiler, side=side_for(mask))
         if self.rehearsal is None:
             self.rehearsal = tiler.rehearsed(values, rng, bounds)
+        instead = mean_of(values) if self._last is None else self._last
         whole = tiler.fill(
-            values, rng, self.rehearsal, bounds, lambda share: self.tick((number + share) / of)
+            values, rng, self.rehearsal, bounds, instead, lambda share: self.tick((number + share) / of)
         )
-        return completed(given, whole, missing)
+        self._last = whole[-1]
+        return whole

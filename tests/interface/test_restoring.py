@@ -130,7 +130,7 @@ def test_what_cannot_be_done_with_pictures_is_said_before_anything_is_written(tm
         (("damaged", "-o", "out", "--mask", "small.png"), "28 × 9"),
         (("damaged", "-o", "out", "--value", "mauve-ish"), "mauve-ish"),
         (("damaged", "-o", "whole", "--value", "255"), "use --force"),
-        (("damaged", "-o", "damaged", "--value", "255"), "is what is read"),
+        (("damaged", "-o", "damaged", "--value", "255"), "name of its own"),
         (("damaged", "-o", "no/where", "--value", "255"), "no folder"),
         (("damaged", "-o", "out", "--box", "1,2,3"), "1,2,3"),
     ]:

@@ -1,11 +1,13 @@
 """Restoring pictures and video from Python."""
 
+import pickle
+
 import numpy as np
 import pytest
 
-from manifill import images, video
+from manifill import IGHImputer, images, video
 from manifill.errors import InvalidInput
-from manifill.geometry import Affinities, FieldProblem, Grid, Line, Points, restore_field
+from manifill.geometry import Affinities, FieldProblem, Grid, Learned, Line, Points, restore_field
 from manifill.geometry.hiding import hide, places
 from manifill.geometry.tiling import Tiler, fade, side_for, windows
 
@@ -205,3 +207,51 @@ def test_on_a_device_the_same_comes_out():
     mask = np.random.default_rng(10).random(truth.shape) < 0.5
     here, there = (images.restore(truth, mask, random_state=0, device=device) for device in (None, "cpu"))
     np.testing.assert_allclose(there, here, atol=1e-6)
+
+
+def test_one_hole_in_a_large_table_is_filled():
+    X = np.sin(np.arange(30)[:, None] / 5 + np.arange(20))
+    damaged = X.copy()
+    damaged[7, 3] = np.nan
+    imputer = IGHImputer("gaussian", solver="ridge", columns=Learned(), rows=Line(), random_state=0)
+    assert abs(imputer.fit_transform(damaged)[7, 3] - X[7, 3]) < 0.2
+
+
+def test_a_fitted_imputer_goes_through_pickle_and_fills_new_rows():
+    truth = bumps(16, 12, 14).reshape(16, -1)
+    X = np.where(np.random.default_rng(11).random(truth.shape) < 0.3, np.nan, truth)
+    imputer = IGHImputer(columns=Grid(12, 14), random_state=0).fit(X[:12])
+    again = pickle.loads(pickle.dumps(imputer))
+    np.testing.assert_array_equal(again.completed_, imputer.completed_)
+    new = again.transform(X[12:])
+    assert np.isfinite(new).all()
+    assert rmse(new, truth[12:], np.isnan(X[12:])) < 0.4 * truth.std()
+    whole = IGHImputer(columns=Grid(12, 14)).fit(truth)
+    np.testing.assert_array_equal(whole.intervals(0.9)[0], truth)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e8])
+def test_double_precision_is_kept(shift):
+    truth = bumps(8, 12, 14) + shift
+    mask = np.random.default_rng(12).random(truth.shape) < 0.3
+    assert rmse(images.restore(truth, mask, random_state=0), truth, mask) < 0.1
+
+
+def test_whole_numbers_at_the_end_of_their_range_do_not_wrap():
+    for dtype in (np.int32, np.uint32, np.int64, np.uint64):
+        ends = np.iinfo(dtype)
+        truth = np.where(bumps(6, 10, 10) > 0.3, ends.max, ends.min).astype(dtype)
+        mask = np.random.default_rng(13).random(truth.shape) < 0.2
+        found = images.restore(truth, mask, random_state=0)
+        middle = ends.min / 2 + ends.max / 2
+        assert ((found > middle) == (truth > middle))[mask].mean() > 0.8
+
+
+def test_a_window_of_which_nothing_is_known_holds_the_frame_before(monkeypatch):
+    truth = (bumps(60, 12, 12) * 255).astype(np.uint8)
+    mask = np.zeros(truth.shape, bool)
+    mask[20:50] = True
+    monkeypatch.setattr(video.Stream, "frames_at_a_time", lambda self, tiler: 16)
+    found = np.stack(list(video.Stream(60, random_state=0).restore(iter(truth), iter(mask))))
+    np.testing.assert_array_equal(found[~mask], truth[~mask])
+    assert rmse(found, truth, mask) < 1.5 * truth.std()

@@ -89,7 +89,8 @@ def run(request: Request) -> None:
 def _check(request: Request) -> None:
     """Refuse, before any work is done, what cannot be done."""
     outputs = [path for path in (request.output, request.side_by_side) if path is not None]
-    if len({path.resolve() for path in (request.source, *outputs)}) < 1 + len(outputs):
+    read = [path for path in (request.source, request.where.mask) if path is not None]
+    if len({path.resolve() for path in (*read, *outputs)}) < len(read) + len(outputs):
         raise InvalidInput("What is read and what is written must be different files.")
     for path in outputs:
         if path.suffix.lower() not in ENDINGS:
@@ -111,6 +112,7 @@ class _Holes:
         self._lost = np.zeros(video.n_frames, dtype=np.bool_)
         self._colour: tuple[float, ...] | None = None
         self._masks: VideoFile | None = None
+        self._each: Mask | None = None
         self.reason = "damage as given"
         if not where.said:
             self._always, self.reason = _stuck(video)
@@ -123,7 +125,11 @@ class _Holes:
                     f"{where.mask.name} has {theirs[0]} of {theirs[2]} × {theirs[1]}."
                 )
         elif where.mask is not None:
-            self._always |= damage.by_mask(read_pictures(where.mask).values, (1, *shape[1:]))[0]
+            theirs_values = read_pictures(where.mask).values
+            if len(theirs_values) == 1:
+                self._always |= damage.by_mask(theirs_values, (1, *shape[1:]))[0]
+            else:
+                self._each = damage.by_mask(theirs_values, shape)
         if where.value is not None:
             self._colour = damage.parse_colour(where.value, np.uint8)
         if where.boxes:
@@ -137,8 +143,10 @@ class _Holes:
         """One for each frame."""
         theirs = None if self._masks is None else self._masks.frames()
         frames = None if self._colour is None else self._video.frames()
-        for lost in self._lost:
+        for i, lost in enumerate(self._lost):
             hole = self._always | bool(lost)
+            if self._each is not None:
+                hole = hole | self._each[i]
             if theirs is not None:
                 mask = next(theirs)
                 hole = hole | damage.by_mask(mask.reshape(1, *mask.shape[:2], -1), (1, *hole.shape))[0]

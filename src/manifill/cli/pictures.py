@@ -39,7 +39,12 @@ class Where:
     def said(self) -> bool:
         """Was anything said?"""
         return bool(
-            self.mask or self.value or self.alpha or self.boxes or self.scratches or self.frames is not None
+            self.mask
+            or self.value is not None
+            or self.alpha
+            or self.boxes
+            or self.scratches
+            or self.frames is not None
         )
 
 
@@ -99,12 +104,13 @@ def _check(request: Request) -> None:
     drawn = [path for path in (request.preview, request.sheet, request.report) if path is not None]
     if drawn and find_spec("matplotlib") is None:
         raise MissingDependency("Drawing needs matplotlib: pip install 'manifill[plots]'.")
+    paths = [request.source, request.output, *drawn]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InvalidInput(f"Every file needs a name of its own; got {', '.join(map(str, paths))}.")
     for path in drawn:
         files.check_writable(path)
         if path.exists() and not request.force:
             raise InvalidInput(f"{path} exists already; use --force to replace it.")
-    if request.output.resolve() == request.source.resolve():
-        raise InvalidInput(f"{request.output} is what is read; name another place to write to.")
     if not request.output.absolute().parent.is_dir():
         raise InvalidInput(f"There is no folder {request.output.parent} to write into; make it first.")
     occupied = request.output.is_file() or (request.output.is_dir() and any(request.output.iterdir()))

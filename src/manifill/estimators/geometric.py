@@ -80,7 +80,8 @@ def fill_alike(
     problem = FieldProblem.of(given, columns, rows, bounds)
     state = FieldState(problem)
     if not problem.M.any():
-        yield replace(state, status=Status.NOTHING_MISSING)
+        whole = Restored(problem, problem.Y, (), None, None)
+        yield replace(state, restored=whole, status=Status.NOTHING_MISSING)
         return
     yield state
     restored = restore_field(problem, as_generator(random_state), device=plan.device, n_jobs=plan.n_jobs)

@@ -98,7 +98,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         column means where not one was finished.
     bounds : None, "observed", pair, mapping or list, default="observed"
         Lowest and highest value of fills, per column: `{"age": (0, 120)}`; the columns not named keep to
-        the range observed. A pair holds for all columns, None sets no bounds.
+        the range observed, which is one for all where `columns` says that they are alike. A pair holds for
+        all columns, None sets no bounds.
     groups : list of lists of columns, or None, default=None
         Columns, by name or number, that belong to one variable and are left out together, such as its
         dummies.
@@ -250,6 +251,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         if geometry is not None and geometry.alike:
             yield from self._run_alike(X, geometry)
             return
+        if geometry is not None and np.ndim(X) == 2:
+            geometry.shape(np.shape(X)[1])  # refused before the sweeps, not after them
         for state in self._run(X):
             usable = self._usable(state)
             if usable.status is not Status.RUNNING:
@@ -257,12 +260,17 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
             elif usable.sweep > 0:
                 self._store(replace(usable, status=Status.INTERRUPTED))  # unless another sweep follows
             yield usable
-        if geometry is not None and np.isnan(state.problem.given).any():
+        late = usable.status is Status.TIME_LIMIT
+        if geometry is not None and not late and np.isnan(state.problem.given).any():
+            geometry = geometry.some(self._kept)
             seed = self.random_state
             self.restored_ = fill_beside(usable, geometry, self.rows, self.recipe_, self._plan, seed)
 
     def _run_alike(self, X: Any, geometry: Geometry) -> Iterator[Any]:
         """Columns that are all alike, such as pixels: filled by `manifill.geometry` as a whole."""
+        for flag in ("add_indicator", "keep_empty_features", "verbose"):
+            require_flag(flag, getattr(self, flag))
+        self._tolerance(), self._seconds()
         X, came_from = from_tensor(X)
         given = read_table(self, X, reset=True)
         self._labels, self._came_from = column_labels(self, X), came_from
@@ -270,9 +278,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         device = find_device(came_from if self.device is None and came_from != "cpu" else self.device)
         plan = Plan(device=device, n_jobs=self.n_jobs)
         bounds = read_bounds(self.bounds, self._labels, given)
-        # Of columns without an observed value only the range of all is known.
-        bounds[0, ~np.isfinite(bounds[0])] = np.nanmin(given, initial=np.inf)
-        bounds[1, ~np.isfinite(bounds[1])] = np.nanmax(given, initial=-np.inf)
+        if isinstance(self.bounds, str):  # columns that are alike have one range
+            bounds[0], bounds[1] = np.nanmin(given, initial=np.inf), np.nanmax(given, initial=-np.inf)
         self.indicator_ = _indicator(given) if self.add_indicator else None
         for state in fill_alike(given, geometry, self.rows, bounds, plan, self.random_state):
             if state.status is not Status.RUNNING:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from manifill.arrays import Array, Mask, Table
 from manifill.checks import require_number
 from manifill.devices import place
+from manifill.errors import InvalidInput
 from manifill.estimators.validation import read_bounds
 from manifill.estimators.words import as_generator
 from manifill.geometry import Restored
@@ -56,6 +57,8 @@ class Uncertain:
     def errors_(self) -> Errors:
         """What hidden entries tell of the errors of the fills, in standard units."""
         check_is_fitted(self)
+        if self.restored_ is not None:
+            raise InvalidInput("errors_ is of rows alone; with columns=… ask intervals() and accuracy_.")
         choice = self._judged()
         state = self._model.state
         reliance = choice.recipe.relied_on(np.arange(state.problem.shape[1]))
@@ -95,6 +98,7 @@ class Uncertain:
         seed : the same seed gives the same tables.
         """
         if self.restored_ is not None:
+            require_number("m", m, least=1, whole=True)
             for rng in as_generator(seed).spawn(m):
                 yield self._whole(self.restored_.drawn(rng))
             return

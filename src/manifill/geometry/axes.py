@@ -72,7 +72,7 @@ def channels(size: int) -> Axis:
 def eigenvectors(K: Array, per_octave: int = 2) -> Axis:
     """Places of which a kernel says how alike they are: its eigenvectors, largest eigenvalue first."""
     values, vectors = eigh(K)
-    values, vectors = np.clip(values[::-1], _ROUNDING * abs(values[-1]), None), vectors[:, ::-1]
+    values, vectors = np.clip(values[::-1], max(_ROUNDING * abs(values[-1]), 1e-300), None), vectors[:, ::-1]
     roughness = np.sqrt(values.mean() / values)
     return Axis(len(K), frozen(np.ascontiguousarray(vectors)), roughness, octaves(len(K), per_octave))
 

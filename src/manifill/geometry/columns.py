@@ -29,6 +29,8 @@ class Geometry(Protocol):
 
     def axes(self, n_columns: int, Z: Array, M: Mask) -> tuple[Axis, ...]: ...
 
+    def some(self, kept: Mask) -> "Geometry": ...
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -52,6 +54,9 @@ class Grid:
     def axes(self, n_columns: int, Z: Array, M: Mask) -> tuple[Axis, ...]:
         return cosines(self.height), cosines(self.width), channels(self.channels)
 
+    def some(self, kept: Mask) -> "Grid":
+        return self  # pixels of which nothing is known are filled too
+
 
 @dataclass(frozen=True)
 class Line:
@@ -64,6 +69,9 @@ class Line:
 
     def axes(self, n_columns: int, Z: Array, M: Mask) -> tuple[Axis, ...]:
         return (cosines(n_columns, per_octave=3),)
+
+    def some(self, kept: Mask) -> "Line":
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +101,10 @@ class Affinities:
     def axes(self, n_columns: int, Z: Array, M: Mask) -> tuple[Axis, ...]:
         return (eigenvectors(np.asarray(self.kernel, dtype=np.float64)),)
 
+    def some(self, kept: Mask) -> "Affinities":
+        """Only of the columns that are kept."""
+        return self if kept.all() else Affinities(np.asarray(self.kernel)[np.ix_(kept, kept)])
+
 
 def Distances(distances: npt.ArrayLike, scale: float | None = None) -> Affinities:
     """Columns with a distance between each two, (d, d): the kernel exp(−distance / scale).
@@ -112,8 +124,11 @@ def Distances(distances: npt.ArrayLike, scale: float | None = None) -> Affinitie
 
 def Points(coordinates: npt.ArrayLike, scale: float | None = None) -> Affinities:
     """Columns at points in the plane or in space, (d, dimensions), such as sensors."""
-    P = np.asarray(coordinates, dtype=np.float64)
-    if P.ndim != 2 or not np.isfinite(P).all():
+    try:
+        P = np.asarray(coordinates, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("coordinates must be a table of finite numbers, a row a column.") from None
+    if not P.size or P.ndim != 2 or not np.isfinite(P).all():
         raise InvalidInput(f"coordinates must be a table of finite numbers, a row a column; got {P.shape}.")
     return Distances(np.linalg.norm(P[:, None] - P[None], axis=2), scale)
 
@@ -138,10 +153,15 @@ class Learned:
         correlations = (values.T @ values) / (together + _FEW)
         return (eigenvectors(correlations, per_octave=3),)
 
+    def some(self, kept: Mask) -> "Learned":
+        return self
+
 
 def as_geometry(name: str, given: Any) -> Geometry:
     """Refuse what is no geometry."""
-    if not (hasattr(given, "axes") and hasattr(given, "shape") and hasattr(given, "alike")):
+    if isinstance(given, type) or not (
+        hasattr(given, "axes") and hasattr(given, "shape") and hasattr(given, "alike")
+    ):
         raise InvalidInput(
             f"{name} must be a geometry of manifill.geometry, such as Grid(height, width), Line(), "
             f"Points(coordinates), Distances(matrix), Affinities(matrix) or Learned(); got {given!r}."
@@ -151,7 +171,15 @@ def as_geometry(name: str, given: Any) -> Geometry:
 
 
 def _square(name: str, given: npt.ArrayLike) -> Array:
-    matrix = np.asarray(given, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+    try:
+        matrix = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must be a square table of numbers.") from None
+    if (
+        not matrix.size
+        or matrix.ndim != 2
+        or matrix.shape[0] != matrix.shape[1]
+        or not np.isfinite(matrix).all()
+    ):
         raise InvalidInput(f"{name} must be a square table of finite numbers; got shape {matrix.shape}.")
     return matrix

@@ -12,6 +12,7 @@ constant over the rows', it is kriging, row by row.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,38 @@ def _dot(a: Any, b: Any) -> float:
     return float((a * b).sum())
 
 
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """Mixing where harmonics are no waves: by the mask's mean, and what it varies along rows and columns."""
+
+    mean: float
+    of_rows: float
+    of_columns: float
+    rest: float
+
+    def __call__(self, Q: Any) -> Any:
+        over_rows, over_columns = Q.mean(0)[None], Q.mean(1)[:, None]
+        parts = self.mean * Q + self.of_rows * over_rows + self.of_columns * over_columns
+        total = self.mean + self.of_rows + self.of_columns + self.rest
+        return (parts + self.rest * over_rows.mean()) / total
+
+
+@dataclass(frozen=True, eq=False)
+class _Waves:
+    """Mixing of waves with their neighbours, by the power of what is steady and what moves of the mask."""
+
+    axes: tuple[Axis, ...]
+    waves: list[int]
+    steady: Any
+    moving: Any
+
+    def __call__(self, Q: Any) -> Any:
+        xp = namespace(Q)
+        rows = [Q[i : i + 16] for i in range(0, Q.shape[0], 16)]
+        averaged = xp.concat([_convolved(some, self.steady, self.waves, self.axes) for some in rows])
+        return averaged + _convolved(Q.mean(0)[None], self.moving, self.waves, self.axes)
+
+
 def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[Any], Any]:
     """Φᵀ Q_mm Φ has, per missing entry, about the diagonal mixing(1/T); its inverse preconditions Q_mm.
 
@@ -154,35 +187,18 @@ def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[An
     """
     waves = [i for i in range(1, len(axes)) if axes[i].waves]
     m = M.astype(np.float64)
-    rate = max(m.mean(), 1e-300)
     if not waves:
         mean, of_rows, of_columns = m.mean() ** 2, m.mean(1).var(), m.mean(0).var()
-        rest = max(0.0, rate - mean - of_rows - of_columns)
-
-        def mixed(Q: Any) -> Any:
-            over_rows, over_columns = Q.mean(0)[None], Q.mean(1)[:, None]
-            parts = mean * Q + of_rows * over_rows + of_columns * over_columns + rest * over_rows.mean()
-            return parts / (mean + of_rows + of_columns + rest)
-
-        return mixed
+        return _Levels(mean, of_rows, of_columns, max(1e-300, m.mean() - mean - of_rows - of_columns))
     sizes = [2 * axes[i].size for i in waves]
     steady = m.mean(0, keepdims=True)
     steady_power = _power(steady, sizes, waves)
     moving_power = sum(
         _power(m[i : i + 16] - steady, sizes, waves) * len(m[i : i + 16]) for i in range(0, len(m), 16)
     ) / len(m)
-    total = steady_power.sum() + moving_power.sum()
-    steady_wave, moving_wave = (
-        place(np.fft.rfftn(power / total).real, device) for power in (steady_power, moving_power)
-    )
-
-    def waves_mixed(Q: Any) -> Any:
-        xp = namespace(Q)
-        rows = [Q[i : i + 16] for i in range(0, Q.shape[0], 16)]
-        averaged = xp.concat([_convolved(some, steady_wave, waves, axes) for some in rows])
-        return averaged + _convolved(Q.mean(0)[None], moving_wave, waves, axes)
-
-    return waves_mixed
+    total = max(steady_power.sum() + moving_power.sum(), 1e-300)
+    powers = (place(np.fft.rfftn(power / total).real, device) for power in (steady_power, moving_power))
+    return _Waves(axes, waves, *powers)
 
 
 def _power(m: Any, sizes: list[int], waves: list[int]) -> Any:

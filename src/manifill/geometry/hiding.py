@@ -18,6 +18,7 @@ from manifill.geometry.problem import FieldProblem
 # Share of the known entries hidden as single ones, and by damage moved from elsewhere: where most is missing
 # already, little may be hidden, or what is left would be another problem.
 _POINTS, _MOVED, _MOVED_OF_LITTLE, _MUCH = 0.06, 0.25, 0.08, 0.2
+_MOST_COPIES = 32
 # The most that one hidden entry counts for.
 _HEAVIEST = 20.0
 # Distances to the nearest known entry that are told apart: in the row, and along the rows.
@@ -44,7 +45,9 @@ def hide(problem: FieldProblem, rng: np.random.Generator) -> HiddenEntries:
     # Without distances there is no telling whether moved damage is like what there is: single entries only.
     telling = M.ndim == 4 or problem.rows is not None
     moved = _moved(M, rng) & known & telling
-    while 0 < moved.sum() < most / 2:  # few holes are few examples: more of them, where there is room
+    for _ in range(_MOST_COPIES):  # few holes are few examples: more of them, where there is room
+        if not 0 < moved.sum() < most / 2:
+            break
         moved |= _moved(M, rng) & known
     per_row = moved.reshape(n, -1).sum(axis=1)
     # Rows in order of time are damaged again in one stretch, or gaps that go over several would be cut.

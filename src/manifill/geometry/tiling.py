@@ -133,18 +133,23 @@ class Tiler:
         rng: np.random.Generator,
         rehearsal: Rehearsal | None,
         bounds: Any,
+        instead: Values,
         tick: Callable[[float], None],
     ) -> Values:
-        """All tiles of some rows (n, h, w, c), NaN where missing; `tick` hears the share that is done."""
-        whole = np.zeros(values.shape, np.float32)
-        total = np.zeros((*values.shape[1:3], 1), np.float32)
+        """All tiles of some rows (n, h, w, c), NaN where missing; `tick` hears the share that is done.
+
+        A tile in which nothing is known is filled with `instead`: (c,), or a picture (h, w, c).
+        """
+        whole = np.zeros(values.shape, values.dtype)
+        total = np.zeros((*values.shape[1:3], 1), values.dtype)
         for i, tile in enumerate(self.tiles):
             y, x = tile
-            ramp = np.outer(y.ramp, x.ramp)[..., None].astype(np.float32)
+            ramp = np.outer(y.ramp, x.ramp)[..., None].astype(values.dtype)
             part = values[:, y.slice, x.slice]
             missing = np.isnan(part)
             if missing.all():
-                part = np.broadcast_to(np.nanmean(values, axis=(0, 1, 2)), part.shape)
+                whole_picture = np.broadcast_to(np.asarray(instead, values.dtype), values.shape[1:])
+                part = np.broadcast_to(whole_picture[y.slice, x.slice], part.shape)
             elif missing.any():
                 problem = self.problem(values, tile, bounds)
                 # Without a rehearsal of another tile the last stage counts alone.
@@ -152,7 +157,7 @@ class Tiler:
                     problem, rng, device=self.device, n_jobs=self.n_jobs, rehearsal=rehearsal, judge=False
                 )
                 part = restored.X.reshape(part.shape)
-            whole[:, y.slice, x.slice] += ramp * part.astype(np.float32)
+            whole[:, y.slice, x.slice] += ramp * part.astype(values.dtype)
             total[y.slice, x.slice] += ramp
             tick((i + 1) / len(self.tiles))
         return np.where(np.isnan(values), whole / total, values)

@@ -54,11 +54,12 @@ def write_page(
         )
     boxes = "".join(f"<li><b>{escape(number)}</b>{escape(what)}</li>" for number, what in facts)
     drawn = base64.b64encode(_png(_sheet(values, outcome, names))).decode()
+    because = summary["because"][:1].upper() + summary["because"][1:]
     text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(summary["output"])} – restored</title><style>{STYLE}</style></head><body>
 <h1>{escape(summary["output"])}</h1><p class="lead">{escape(lead)}</p><ul class="facts">{boxes}</ul>
-<p class="note">{escape(summary["because"].capitalize())}. Seed {summary["seed"]}. Pixels that were not
+<p class="note">{escape(because)}. Seed {summary["seed"]}. Pixels that were not
 damaged are unchanged.</p><h2>Before and after</h2>
 <img alt="Damaged and restored pictures, damage in orange" src="data:image/png;base64,{drawn}">
 <p class="note">The pictures with most damage; damage is orange.</p></body></html>"""
@@ -121,7 +122,7 @@ def _shown(pictures: Pixels) -> Pixels:
     values = pictures.astype(float)
     if pictures.dtype.kind in "ui":
         values = values / (255.0 if pictures.dtype == np.uint8 else max(1.0, float(values.max())))
-    elif values.max() > 1 or values.min() < 0:
+    elif np.nanmax(values) > 1 or np.nanmin(values) < 0:
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
         values = (values - low) / (high - low if high > low else 1.0)
     return values[..., 0] if values.shape[-1] == 1 else values
