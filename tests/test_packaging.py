@@ -22,7 +22,8 @@ def test_types_are_shipped():
 
 
 def test_public_names():
-    rooms = {"amputation", "datasets", "kernels", "metrics", "solvers", "sweep", "tables", "tuning"}
+    rooms = {"amputation", "datasets", "geometry", "images", "kernels", "metrics", "solvers", "sweep"}
+    rooms |= {"tables", "tuning", "video"}
     names = {"DiffusionMap", "GeometricHarmonics", "IGHImputer", "TableImputer", "__version__"}
     names |= {"compare", "impute", "pool"}
     assert set(manifill.__all__) == names | rooms
