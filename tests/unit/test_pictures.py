@@ -224,6 +224,9 @@ def test_a_fitted_imputer_goes_through_pickle_and_fills_new_rows():
     again = pickle.loads(pickle.dumps(imputer))
     np.testing.assert_array_equal(again.completed_, imputer.completed_)
     new = again.transform(X[12:])
+    np.testing.assert_array_equal(again.transform(X[13:14])[0], new[1])  # whatever else is in the batch
+    nothing = np.full((1, X.shape[1]), np.nan)
+    np.testing.assert_allclose(again.transform(nothing)[0], imputer.completed_.mean(axis=0), atol=1e-12)
     assert np.isfinite(new).all()
     assert rmse(new, truth[12:], np.isnan(X[12:])) < 0.4 * truth.std()
     whole = IGHImputer(columns=Grid(12, 14)).fit(truth)
@@ -255,3 +258,26 @@ def test_a_window_of_which_nothing_is_known_holds_the_frame_before(monkeypatch):
     found = np.stack(list(video.Stream(60, random_state=0).restore(iter(truth), iter(mask))))
     np.testing.assert_array_equal(found[~mask], truth[~mask])
     assert rmse(found, truth, mask) < 1.5 * truth.std()
+
+
+def test_intervals_of_an_imputer_are_not_held_to_the_range_of_fills_but_to_bounds_given():
+    truth = bumps(30, 12, 14).reshape(30, -1) - 0.5
+    X = np.where(np.random.default_rng(14).random(truth.shape) < 0.3, np.nan, truth)
+    imputer = IGHImputer(columns=Grid(12, 14), random_state=0).fit(X)
+    low, high = imputer.intervals(0.999)
+    assert low.min() < np.nanmin(X)
+    low, high = imputer.intervals(0.999, bounds=(-0.1, 0.1))
+    assert (np.isnan(X) * low).min() >= -0.1
+    assert (np.isnan(X) * high).max() <= 0.1
+    unbounded = IGHImputer(columns=Grid(12, 14), bounds=None, random_state=0).fit(X)
+    assert np.isfinite(unbounded.completed_).all()
+
+
+def test_intervals_of_which_nothing_is_known_are_wide():
+    X = np.full((2, 16), np.nan)
+    X[0, :2] = 1.0, 2.0
+    problem = FieldProblem.of(X, Grid(4, 4))
+    outcome = restore_field(problem, np.random.default_rng(0), judge=False)
+    low, high = outcome.intervals(0.9, (-5.0, 5.0))
+    assert (low[1] == -5).all()
+    assert (high[1] == 5).all()

@@ -2,21 +2,36 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from manifill.arrays import Array, Mask, Table
+from manifill.arrays import Array, Mask, Table, to_numpy
 from manifill.errors import InvalidInput
 from manifill.estimators.words import as_generator
-from manifill.geometry import FieldProblem, Geometry, Line, Restored, Stage, restore_field, stages
+from manifill.geometry import (
+    Field,
+    FieldProblem,
+    Filled,
+    Geometry,
+    Line,
+    Restored,
+    Stage,
+    restore_field,
+    stages,
+)
+from manifill.geometry.axes import separate
 from manifill.geometry.columns import as_geometry
 from manifill.geometry.filling import between
 from manifill.sweep import Problem, Recipe, State, Status, SweepLimit, SweepRecord
 from manifill.threads import Workers
 from manifill.tuning import Accuracy, Plan
 from manifill.tuning.accuracy import ColumnAccuracy
+
+# How exactly new rows are expected, in standard deviations of what they may be.
+_EXACTLY = 0.03
 
 
 def geometry_of(columns: Any, rows: Any) -> Geometry | None:
@@ -53,24 +68,35 @@ class FieldModel:
     state: FieldState
     device: str | None
     n_jobs: int | None
-    _seed: int = field(default=0)
 
     def complete(self, given: Table) -> Table:
-        """Fill rows (m, d) where they are NaN."""
-        fitted = self.state.problem
-        mean = np.nanmean(self.state.X.astype(np.float64), axis=0)
+        """Fill rows (m, d) where they are NaN; with nothing observed, by the mean of the fitted rows."""
+        mean, learned = self._learned
         whole = np.array(given)
-        empty = np.isnan(whole).all(axis=1)
-        whole[empty] = mean
-        # The fitted rows lend their variances: new rows alone could be too few to learn them from.
-        both = np.concatenate([fitted.given, whole]) - mean.astype(whole.dtype)
-        problem = FieldProblem.of(both, fitted.columns)
         with Workers(self.n_jobs):
-            filled = next(
-                stages(problem, (Stage("columns"),), np.random.default_rng(self._seed), self.device)
-            )
-        X = np.clip(filled.X[len(fitted.given) :] + mean, *fitted.bounds).astype(whole.dtype)
-        return np.where(np.isnan(given), X, given)
+            for i in np.flatnonzero(np.isnan(given).any(axis=1)):
+                row = given[i] - mean
+                Y = np.zeros(given.shape[1]) if np.isnan(row).all() else self._expected(row[None], learned)
+                whole[i] = np.clip(Y + mean, *self.state.problem.bounds)
+        return np.where(np.isnan(given), whole, given)
+
+    @cached_property
+    def _learned(self) -> tuple[Array, Filled]:
+        """The mean of the fitted rows, and what is learned of their columns around it."""
+        fitted = self.state.problem
+        mean = self.state.X.astype(np.float64).mean(axis=0)
+        problem = FieldProblem.of(fitted.given - mean, fitted.columns)
+        with Workers(self.n_jobs):
+            return mean, next(stages(problem, (Stage("columns"),), np.random.default_rng(0), self.device))
+
+    def _expected(self, row: Array, learned: Filled) -> Array:
+        """One row (1, d) less the mean, with what is missing where it is expected."""
+        problem = learned.problem
+        M = np.isnan(row).reshape(1, *problem.M.shape[1:])
+        field = Field((separate(1), *learned.field.axes[1:]), M, problem.Y.dtype, self.device)
+        Y = field.placed(np.where(M, 0.0, problem.standard(np.where(np.isnan(row), 0.0, row))))
+        filled = to_numpy(Y + field.mean(Y, learned.variances, _EXACTLY))
+        return np.asarray((filled * problem.scale + problem.center).reshape(-1))
 
 
 def fill_alike(

@@ -78,7 +78,7 @@ class Uncertain:
         """
         require_number("level", level, above=0, below=1)
         if self.restored_ is not None:
-            low, high = self.restored_.intervals(level)
+            low, high = self.restored_.intervals(level, self._limits(bounds))
             return self._whole(low), self._whole(high)
         errors = self.errors_
         half = errors.half_widths(level) * errors.problem.scaling.weight
@@ -99,8 +99,11 @@ class Uncertain:
         """
         if self.restored_ is not None:
             require_number("m", m, least=1, whole=True)
+            if len(chosen):
+                raise InvalidInput("chosen is for rows alone; with columns=… draws are of numbers only.")
+            limits = self._limits(bounds)
             for rng in as_generator(seed).spawn(m):
-                yield self._whole(self.restored_.drawn(rng))
+                yield self._whole(self.restored_.drawn(rng, limits))
             return
         errors, limits = self.errors_, self._limits(bounds)
         standard = errors.problem.scaling.standardise(limits)

@@ -76,15 +76,18 @@ class FieldProblem:
         limits = np.array([-np.inf, np.inf] if bounds is None else bounds, dtype=np.float64)
         return cls(frozen(given), columns, rows, frozen(Y), frozen(M), center, scale, limits)
 
-    def complete(self, Z: npt.NDArray[Any]) -> Table:
-        """The table in the user's units, with `Z` where it is missing; the rest comes back bit for bit."""
+    def complete(self, Z: npt.NDArray[Any], bounds: npt.ArrayLike | None = None) -> Table:
+        """The table in the user's units, with `Z` where it is missing; the rest comes back bit for bit.
+
+        `bounds` are the lowest and highest fills; None for those of the problem.
+        """
         fill = (Z.astype(np.float64) * self.scale + self.center).reshape(self.given.shape)
-        fill = np.clip(fill, *self.bounds)
+        fill = np.clip(fill, *(self.bounds if bounds is None else np.asarray(bounds)))
         return np.where(np.isnan(self.given), fill.astype(self.given.dtype), self.given)
 
     def standard(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """A table in the user's units → (n, ...) in standard units."""
-        return np.asarray((X.reshape(self.M.shape) - self.center) / self.scale)
+        """Rows in the user's units → (n, ...) in standard units."""
+        return np.asarray((X.reshape(len(X), *self.M.shape[1:]) - self.center) / self.scale)
 
     def with_hidden(self, H: Mask) -> "FieldProblem":
         """The same with known entries (n, ...) hidden, in the same units."""

@@ -76,15 +76,18 @@ class Restored:
         """The completed table in the user's units."""
         return self.problem.complete(self.Z)
 
-    def intervals(self, level: float) -> tuple[Table, Table]:
-        """Lower and upper ends that hold each missing value with this probability, from hidden entries."""
-        problem, half = self.problem, np.zeros(self.problem.M.shape)
+    def intervals(self, level: float, bounds: npt.ArrayLike | None = None) -> tuple[Table, Table]:
+        """Lower and upper ends that hold each missing value with this probability, from hidden entries.
+
+        Where no entry could be hidden nothing is known of the errors, and the ends are those of `bounds`.
+        """
+        problem, half = self.problem, np.full(self.problem.M.shape, np.inf)
         if self.rehearsal is not None:
             M = problem.M
             half[M] = self.rehearsal.half_widths(places(M, M, problem)[M], level)
-        return problem.complete(self.Z - half), problem.complete(self.Z + half)
+        return problem.complete(self.Z - half, bounds), problem.complete(self.Z + half, bounds)
 
-    def drawn(self, rng: np.random.Generator) -> Table:
+    def drawn(self, rng: np.random.Generator, bounds: npt.ArrayLike | None = None) -> Table:
         """A completed table, drawn from what the missing values may be."""
         if self.last is None:
             return self.X
@@ -94,7 +97,7 @@ class Restored:
             # As far off as hidden entries were: a kernel between rows that are filled is too sure of itself.
             misses = np.sqrt(np.average(self.rehearsal.misses**2, weights=self.rehearsal.counts))
             off = off * (misses / max(np.sqrt(np.mean(off[self.problem.M] ** 2)), 1e-12))
-        return self.problem.complete(self.Z + off)
+        return self.problem.complete(self.Z + off, bounds)
 
 
 def plan_for(problem: FieldProblem) -> tuple[Stage, ...]:
