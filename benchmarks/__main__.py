@@ -56,6 +56,7 @@ BENCHMARKS = {
     "pooling": pooling.run,
     "pictures": pictures.run,
     "video": pictures.run_video,
+    "unseen": pictures.run_unseen,
     "sensors": sensors.run,
     "gallery": gallery.run,
 }

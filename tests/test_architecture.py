@@ -23,6 +23,7 @@ FLOORS = [
     "diffusion",
     "metrics",
     "amputation",
+    "timeline",
     "sweep",
     "tuning",
     "geometry",

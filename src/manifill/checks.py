@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from typing import Any
 
 import numpy as np
 
@@ -47,3 +48,14 @@ def require_flag(name: str, value: object) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
         raise complaint(name, "True or False", value)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """None, a seed, a RandomState or a Generator → a Generator."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None or (isinstance(random_state, numbers.Integral) and int(random_state) >= 0):
+        return np.random.default_rng(None if random_state is None else int(random_state))
+    raise complaint("random_state", "None, a whole number ≥ 0, or a numpy random generator", random_state)

@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill.arrays import Mask
+from manifill.checks import as_generator
 from manifill.devices import find_device
 from manifill.errors import InvalidInput
 from manifill.geometry.restoring import Rehearsal
-from manifill.geometry.tiling import Tiler, fade, side_for, windows
+from manifill.geometry.tiling import Tiler, fade, side_for
+from manifill.geometry.windows import windows
 from manifill.progress import say
 
 __all__ = ["Restoration", "restore", "restored"]
@@ -75,7 +77,7 @@ def restored(
         raise InvalidInput("Masked arrays are not read; give stack.data, and stack.mask as the mask.")
     given = np.asarray(stack)
     values, missing = read_stack(given, mask)
-    rng = generator(random_state)
+    rng = as_generator(random_state)
     bounds = bounds_of(given, values)
     n, h, w, c = values.shape
     tiler = Tiler((h, w, c), ordered, side_for(np.asarray(missing.all(axis=-1))), find_device(device), n_jobs)
@@ -92,16 +94,6 @@ def restored(
 
     whole = np.stack(list(fade((part, filled(i)) for i, part in enumerate(parts))))
     return Restoration(completed(given, whole, missing), np.asarray(missing.any(axis=-1)), rehearsal)
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """A seed or a generator as a generator."""
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"random_state must be None, a whole number ≥ 0 or a numpy Generator; got {random_state!r}."
-        ) from None
 
 
 def read_stack(

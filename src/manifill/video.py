@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manifill.checks import require_number
+from manifill.checks import as_generator, require_number
 from manifill.devices import find_device
 from manifill.errors import InvalidInput
 from manifill.geometry.restoring import Rehearsal
-from manifill.geometry.tiling import Tiler, Window, fade, side_for, windows
-from manifill.images import bounds_of, completed, generator, mean_of, read_stack, restored
+from manifill.geometry.tiling import Tiler, fade, side_for
+from manifill.geometry.windows import Window, windows
+from manifill.images import bounds_of, completed, mean_of, read_stack, restored
 
 __all__ = ["Stream", "restore"]
 
@@ -26,7 +27,14 @@ _MOST_BYTES = 2**30
 _BYTES_A_VALUE = 16
 
 
-def restore(frames: npt.ArrayLike, mask: npt.ArrayLike | None = None, **options: Any) -> npt.NDArray[Any]:
+def restore(
+    frames: npt.ArrayLike,
+    mask: npt.ArrayLike | None = None,
+    *,
+    random_state: Any = None,
+    device: Any = None,
+    n_jobs: int | None = None,
+) -> npt.NDArray[Any]:
     """Restore damaged frames (n, h, w) or (n, h, w, channels), in order; as `manifill.images.restore`.
 
     Frames that are missing altogether are filled too. For video that does not fit into memory see `Stream`.
@@ -39,7 +47,9 @@ def restore(frames: npt.ArrayLike, mask: npt.ArrayLike | None = None, **options:
     >>> bool(np.abs(restore(frames, mask, random_state=0) - frames).max() < 0.2)
     True
     """
-    return restored(frames, mask, ordered=True, **options).pictures
+    return restored(
+        frames, mask, ordered=True, random_state=random_state, device=device, n_jobs=n_jobs
+    ).pictures
 
 
 @dataclass
@@ -73,7 +83,7 @@ class Stream:
     ) -> Iterator[npt.NDArray[Any]]:
         """Frames (h, w) or (h, w, channels), whole numbers or floats, and where each is damaged (h, w)."""
         require_number("n_frames", self.n_frames, least=1, whole=True)
-        rng = generator(self.random_state)
+        rng = as_generator(self.random_state)
         pairs = zip(frames, masks, strict=True)
         first = next(pairs, None)
         if first is None:

@@ -8,6 +8,7 @@ import pytest
 import manifill
 from manifill import TableImputer
 from manifill.errors import InvalidInput
+from manifill.estimators.saving import FORMAT
 from manifill.tables import Category, Cyclic, Encoding, Frame, Ordered, Quantity, inspect
 
 
@@ -370,7 +371,7 @@ class TestSaving:
                 np.savez(file, **{**arrays, **changes})
             return tmp_path / "x.model"
 
-        newer = np.frombuffer(text.replace('"format": 1', '"format": 99').encode(), np.uint8)
+        newer = np.frombuffer(text.replace(f'"format": {FORMAT}', '"format": 99').encode(), np.uint8)
         with pytest.raises(InvalidInput, match="in format 99; this is manifill"):
             TableImputer.load(written(manifest=newer))
         evil = np.frombuffer(text.replace('"is": "Category"', '"is": "system"').encode(), np.uint8)
@@ -395,8 +396,44 @@ class TestTime:
         for time in (None, "step"):
             imputer = TableImputer(time=time, random_state=0).fit(frame)
             error[time] = float(np.sqrt(((imputer.completed_["a"] - truth["a"]) ** 2).mean()))
-        assert imputer.time_weight_ > 1
-        assert error["step"] < 0.7 * error[None]
+        assert imputer.companions_ > 0
+        assert error["step"] < 0.5 * error[None]
+        late = imputer.transform(frame.iloc[::-1])  # each row on its own, in any order
+        np.testing.assert_allclose(late.iloc[::-1], imputer.transform(frame))
+        assert np.sqrt(((imputer.transform(frame)["a"] - truth["a"]) ** 2).mean()) < 0.5 * error[None]
+
+    def test_gaps_of_many_rows_are_expected_honestly(self):
+        """Single entries that are hidden have neighbours in time; those in the gaps do not."""
+        rng = np.random.default_rng(1)
+        truth = pd.DataFrame(rng.standard_normal((600, 3)).cumsum(axis=0), columns=list("abc"))
+        gaps = np.zeros(truth.shape, dtype=bool)
+        for column in gaps.T:
+            for first in rng.integers(600, size=8):
+                column[first : first + 20] = True
+        frame = truth.mask(gaps).assign(step=np.arange(600.0))
+        imputer = TableImputer(time="step", random_state=0).fit(frame)
+        off = ((imputer.completed_[list("abc")] - truth).to_numpy() / truth.std().to_numpy())[gaps]
+        said = {one.column: one.error for one in imputer.accuracy_}
+        expected = np.sqrt(np.mean([(said[name] / truth[name].std()) ** 2 for name in "abc"]))
+        assert expected == pytest.approx(np.sqrt(np.mean(off**2)), rel=0.5)
+
+    def test_a_model_with_companions_goes_through_a_file(self, tmp_path):
+        rng = np.random.default_rng(2)
+        frame = pd.DataFrame(rng.standard_normal((120, 2)).cumsum(axis=0), columns=["a", "b"])
+        frame = frame.mask(rng.random(frame.shape) < 0.2).assign(
+            day=pd.date_range("2026-01-01", periods=120, freq="h"), kind=["x", "y"] * 60
+        )
+        imputer = TableImputer(time="day", random_state=0).fit(frame)
+        assert imputer.companions_ > 0
+        imputer.save(tmp_path / "m.model")
+        again = TableImputer.load(tmp_path / "m.model")
+        new = frame.iloc[40:50]
+        pd.testing.assert_frame_equal(again.transform(new), imputer.transform(new))
+        unknown = new.assign(day=new["day"].mask(new.index == 42))
+        assert again.transform(unknown)[["a", "b"]].notna().all(axis=None)
+        low, _ = imputer.intervals()
+        assert list(low.columns) == list(frame.columns)
+        assert len(imputer.draws(2)) == 2
 
     @pytest.mark.parametrize("time", ["nobody", "word", "gaps"])
     def test_what_is_no_time(self, time):

@@ -17,7 +17,7 @@ from manifill.arrays import Mask
 from manifill.cli.watch import console, progress_bar
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.images import Restoration, restored
-from manifill.media import Pictures, damage, read_pictures, write_pictures
+from manifill.media import Pictures, check_target, damage, read_pictures, write_pictures
 from manifill.media.detection import found
 from manifill.progress import listening
 
@@ -70,6 +70,8 @@ def run(request: Request) -> None:
     began = monotonic()
     _check(request)
     pictures = read_pictures(request.source)
+    if request.preview is None:
+        check_target(pictures, request.output, request.force)
     missing, reason = _missing(pictures, request.where)
     if request.preview is not None:
         from manifill.report.restoration import draw_preview

@@ -10,11 +10,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Array
-from manifill.checks import complaint, require_number
+from manifill.checks import as_generator, complaint, require_number
 from manifill.diffusion import Affinities, Diffusion
 from manifill.errors import InvalidInput
 from manifill.estimators.validation import read_rows
-from manifill.estimators.words import as_generator
 from manifill.kernels import Gaussian, NeighborDistance, Pairs
 from manifill.kernels.bandwidth import SAMPLE, as_bandwidth, spread_out
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from manifill.arrays import Array, Mask, Table, to_numpy
+from manifill.checks import as_generator
 from manifill.errors import InvalidInput
-from manifill.estimators.words import as_generator
+from manifill.estimators.in_time import WIDEST
 from manifill.geometry import (
     Field,
     FieldProblem,
     Filled,
     Geometry,
+    Learned,
     Line,
     Restored,
     Stage,
@@ -24,9 +26,10 @@ from manifill.geometry import (
 )
 from manifill.geometry.axes import separate
 from manifill.geometry.columns import as_geometry
-from manifill.geometry.filling import between
-from manifill.sweep import Problem, Recipe, State, Status, SweepLimit, SweepRecord
+from manifill.geometry.restoring import Beside
+from manifill.sweep import GivenStart, Problem, Recipe, State, Status, SweepLimit, SweepRecord
 from manifill.threads import Workers
+from manifill.timeline import Timeline
 from manifill.tuning import Accuracy, Plan
 from manifill.tuning.accuracy import ColumnAccuracy
 
@@ -35,12 +38,12 @@ _EXACTLY = 0.03
 
 
 def geometry_of(columns: Any, rows: Any) -> Geometry | None:
-    """The geometry asked for, checked; None where none was."""
-    if columns is None and rows is not None:
-        raise InvalidInput("rows needs columns: the geometry of the columns too, such as Learned().")
+    """The geometry asked for, checked; None where none was. Of rows in order the columns' is learned."""
     if rows is not None and not isinstance(rows, Line):
         raise InvalidInput(f"rows must be None or Line(), for rows in order of time; got {rows!r}.")
-    return None if columns is None else as_geometry("columns", columns)
+    if columns is None:
+        return None if rows is None else Learned()
+    return as_geometry("columns", columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +109,7 @@ def fill_alike(
     problem = FieldProblem.of(given, columns, rows, bounds)
     state = FieldState(problem)
     if not problem.M.any():
-        whole = Restored(problem, problem.Y, (), None, None)
+        whole = Restored(problem, problem.Y, (), None)
         yield replace(state, restored=whole, status=Status.NOTHING_MISSING)
         return
     yield state
@@ -124,22 +127,43 @@ def fill_beside(
     # All rows, also those of which nothing is known: others before and after them may be.
     whole = FieldProblem.of(problem.given, columns, rows, problem.bounds)
     found = whole.standard(state.X)
-    patient = replace(plan, deadline=math.inf)
+    # A start that is given is one of the whole table, without companions.
+    start = None if isinstance(plan.start, GivenStart) else plan.start
+    patient = replace(plan, deadline=math.inf, start=start)
+
+    def swept(part: FieldProblem, companions: Array) -> Any:
+        table = np.hstack([part.given, companions])
+        empty: Mask = np.asarray(np.isnan(table).all(axis=0))
+        table[0, empty] = problem.scaling.restore(np.zeros((1, len(found[0]))))[0, empty[: len(found[0])]]
+        more = companions.shape[1]
+        some = Problem.of(
+            table,
+            groups=problem.groups,
+            bounds=np.hstack([problem.bounds, np.full((2, more), [[-np.inf], [np.inf]])]),
+            weights=np.append(problem.scaling.weight, np.ones(more)),
+            n_context=more,
+        )
+        *_, last = patient.run(some, recipe, as_generator(random_state), [SweepLimit(plan.max_sweeps)])
+        return part.standard(last.X[:, : len(found[0])])
 
     def rows_only(part: FieldProblem) -> Any:
-        if part is whole:
-            return found
-        table = np.array(part.given)
-        empty: Mask = np.asarray(np.isnan(table).all(axis=0))
-        table[0, empty] = problem.scaling.restore(np.zeros((1, len(empty))))[0, empty]
-        some = Problem.of(table, groups=problem.groups, bounds=problem.bounds, weights=problem.scaling.weight)
-        *_, last = patient.run(some, recipe, as_generator(random_state), [SweepLimit(plan.max_sweeps)])
-        return part.standard(last.X)
+        return found if part is whole else swept(part, np.empty((len(part.given), 0)))
 
-    beside = [rows_only, between] if rows is not None else [rows_only]
+    def in_time(wide: bool) -> Beside:
+        return lambda part: swept(part, _timeline(part).companions(wide=wide))
+
+    beside: list[Beside] = [rows_only]
+    if rows is not None:
+        beside += [lambda part: _timeline(part).expected(), in_time(False)]
+        beside += [in_time(True)] if len(found[0]) <= WIDEST else []
     return restore_field(
         whole, as_generator(random_state), device=plan.device, n_jobs=plan.n_jobs, beside=beside
     )
+
+
+def _timeline(part: FieldProblem) -> Timeline:
+    known = np.where(part.M, np.nan, part.Y).reshape(part.given.shape)
+    return Timeline(known, np.arange(len(known), dtype=np.float64))
 
 
 def accuracy_of(restored: Restored, labels: list[Any]) -> Accuracy:

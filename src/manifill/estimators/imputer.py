@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Mask, Table
-from manifill.checks import complaint, require_flag, require_number
+from manifill.checks import as_generator, complaint, require_flag, require_number
 from manifill.devices import find_device, from_tensor, memory_of, place
 from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
 from manifill.estimators.geometric import FieldModel, accuracy_of, fill_alike, fill_beside, geometry_of
@@ -27,7 +27,6 @@ from manifill.estimators.validation import (
     read_weights,
 )
 from manifill.estimators.words import (
-    as_generator,
     as_kernel,
     as_order,
     as_schedule,
@@ -53,6 +52,8 @@ from manifill.sweep import (
 )
 from manifill.tuning import Accuracy, Choice, Plan, choose
 
+# Sweeps that new rows may take to settle, if the fitted ones did not start at the means either.
+_FROM_MEANS = 20
 # What a fit leaves behind besides the attributes that end in an underscore.
 _PRIVATE = ("_model", "_kept", "_labels", "_plan", "_judging_rng", "_came_from", "_judgement")
 
@@ -108,10 +109,16 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         for sensors, `Learned()` for what the data say. Both geometries, of rows and of columns, are then used
         at once, each as much as hidden entries say (docs/pictures.md). New rows in `transform` are filled
         from the columns' geometry alone where all columns are alike, as in a grid, else from rows alone.
+        Columns that are alike are all kept, and no kernel, solver or schedule is chosen: there is no
+        `recipe_`, `tuning_`, `kernel_`, `solver_` or `schedule_`, and `time_limit` is refused.
     rows : None or `manifill.geometry.Line()`, default=None
-        With `Line()` rows are in order of time, at even steps; it needs `columns` too.
+        With `Line()` rows are in order of time, at even steps. Without `columns` theirs is then `Learned()`.
+        `TableImputer(time=…)` takes rows in any order, at uneven steps.
     column_weights : mapping or list, or None, default=None
         What columns count when rows are compared: `{"age": 2}`; those not named count 1. Above 0.
+    n_context : int, default=0
+        How many of the last columns, all complete, only help to compare rows: they are not hidden when
+        settings are chosen, and `accuracy_` knows nothing of them.
     device : None, "auto", "cuda" or another device of torch's, default=None
         Where the arithmetic runs. None is where X is: numpy on the processor, or the card of a torch tensor.
         "auto" takes a card where there is one. Tensors in, tensors out.
@@ -185,6 +192,7 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         columns: Any = None,
         rows: Any = None,
         column_weights: Any = None,
+        n_context: int = 0,
         device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -205,6 +213,7 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         self.columns = columns
         self.rows = rows
         self.column_weights = column_weights
+        self.n_context = n_context
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -270,7 +279,12 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         """Columns that are all alike, such as pixels: filled by `manifill.geometry` as a whole."""
         for flag in ("add_indicator", "keep_empty_features", "verbose"):
             require_flag(flag, getattr(self, flag))
-        self._tolerance(), self._seconds()
+        self._tolerance()
+        if math.isfinite(self._seconds()):
+            raise InvalidInput(
+                "time_limit is for columns that differ; the stages that fill columns that are alike, such as "
+                "pixels, come to an end by themselves. Leave it away."
+            )
         X, came_from = from_tensor(X)
         given = read_table(self, X, reset=True)
         self._labels, self._came_from = column_labels(self, X), came_from
@@ -329,6 +343,7 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         given = read_table(self, X, reset=True)
         labels = column_labels(self, X)
         kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
+        require_number("n_context", self.n_context, least=0, whole=True)
         kernel = as_kernel(self.kernel)
         device, solver = self._device_and_solver(came_from, kernel, (len(given), int(kept.sum())))
         problem = Problem.of(
@@ -336,6 +351,7 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
             groups=read_groups(self.groups, labels, kept),
             bounds=read_bounds(self.bounds, labels, given)[:, kept],
             weights=read_weights(self.column_weights, labels)[kept],
+            n_context=self.n_context,
         )
         plan = Plan(
             start=self._start(given, kept, labels),
@@ -483,7 +499,9 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
 
     def _store(self, state: State) -> None:
         plan = self._plan
-        self._model = Model(state, self.recipe_, plan.tol, plan.max_sweeps, plan.device, plan.n_jobs)
+        # New rows start at the means. Where the fitted ones went on from a fill, that takes longer.
+        sweeps = _FROM_MEANS if isinstance(plan.start, GivenStart) else plan.max_sweeps
+        self._model = Model(state, self.recipe_, plan.tol, sweeps, plan.device, plan.n_jobs)
         self._judgement = None
         self.n_sweeps_ = state.sweep
         self.status_ = state.status

@@ -23,7 +23,7 @@ from manifill.tables import Category, Cyclic, Field, Fields, Flag, Ordered, Quan
 from manifill.tuning import Accuracy, Choice, ColumnAccuracy
 from manifill.tuning.accuracy import Evidence
 
-FORMAT = 1
+FORMAT = 2
 """Raised when an older manifill could not read what this one writes."""
 
 _KNOWN = {
@@ -39,9 +39,19 @@ _KNOWN = {
 
 
 def save(
-    path: Path, fields: Fields, state: State, choice: Choice, recipe: Recipe, max_sweeps: int, tol: float
+    path: Path,
+    fields: Fields,
+    state: State,
+    choice: Choice,
+    recipe: Recipe,
+    max_sweeps: int,
+    tol: float,
+    time: tuple[int, int] | None = None,
 ) -> None:
-    """Write what is needed to fill new rows, whole or not at all."""
+    """Write what is needed to fill new rows, whole or not at all.
+
+    `time` is which number is the time, and how many companions the others have.
+    """
     odd = [field.name for field in fields if not isinstance(field.name, str | int)]
     if odd:
         raise InvalidInput(
@@ -73,6 +83,7 @@ def save(
         "max_sweeps": max_sweeps,
         "tol": tol,
         "share": choice.share,
+        "time": time,
     }
     accuracy = [[one.error, one.mean_error, one.hidden, one.reliance] for one in choice.accuracy]
     arrays = {
@@ -89,7 +100,7 @@ def save(
         np.savez_compressed(file, manifest=text, **arrays)
 
 
-def load(path: Path) -> tuple[Fields, State, Choice, Recipe, int, float]:
+def load(path: Path) -> tuple[Fields, State, Choice, Recipe, int, float, tuple[int, int] | None]:
     """Read what `save` wrote; refuse what it did not."""
     manifest, arrays = _read(path)
     try:
@@ -121,11 +132,16 @@ def load(path: Path) -> tuple[Fields, State, Choice, Recipe, int, float]:
             for j, (error, mean_error, hidden, reliance) in enumerate(arrays["accuracy"])
         )
         choice = Choice(recipe, manifest["max_sweeps"], accuracy, share=manifest["share"], evidence=evidence)
-        if state.Z.shape != problem.shape or fields[-1].columns.stop != problem.shape[1]:
+        width = fields[-1].columns.stop
+        time = None
+        if manifest.get("time") is not None:
+            time = int(manifest["time"][0]), int(manifest["time"][1])
+            width += time[1] * (width - 1)
+        if state.Z.shape != problem.shape or width != problem.shape[1]:
             raise ValueError
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InvalidInput(f"{path} is damaged, or no model of manifill's; save it again.") from error
-    return fields, state, choice, recipe, int(manifest["max_sweeps"]), float(manifest["tol"])
+    return fields, state, choice, recipe, int(manifest["max_sweeps"]), float(manifest["tol"]), time
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -5,21 +5,18 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Array
 from manifill.errors import InvalidInput
+from manifill.estimators import in_time
 from manifill.estimators.imputer import IGHImputer
-from manifill.progress import say
+from manifill.estimators.in_time import InTime
 from manifill.sweep import State, Status
 from manifill.tables import Cyclic, Encoding, Field, Flag, Frame, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, table_accuracy
 from manifill.tables.frames import TIMES
-
-# What a time column may count, and sweeps to tell by.
-_TIME_WEIGHTS = (1.0, 5.0, 25.0, 125.0)
-_TIME_SWEEPS = 2
 
 
 class TableImputer(TransformerMixin, BaseEstimator):
@@ -39,7 +36,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
         Lowest and highest value: `{"age": (0, 120)}`; either may be None. Fills of other columns keep to the
         range observed.
     time : name of a column of dates, times or numbers, complete, default=None
-        Rows near in time count as alike: how much is chosen on hidden entries, which takes some runs more.
+        Rows near in time count as alike, and each column is compared with what it is before and after, as
+        much as hidden entries say, which takes some runs more. Rows may come in any order, at any steps.
     max_sweeps, time_limit, n_jobs, random_state, verbose : as in `IGHImputer`.
 
     Attributes
@@ -47,6 +45,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
     fields_ : what each column was taken for, and why.
     accuracy_ : for every column that has missing values, how well it is filled, measured on hidden entries.
     time_weight_ : what the time column counts, in terms of another column; None without one.
+    companions_ : how many columns each column got beside it, with what it is before and after: 0, 1 or 3.
     imputer_ : the `IGHImputer` that filled the numbers; its `recipe_` and `trace_` say how.
     status_, n_sweeps_ : how the run ended.
     completed_ : the training table, completed.
@@ -119,7 +118,10 @@ class TableImputer(TransformerMixin, BaseEstimator):
             random_state=self.random_state,
             verbose=self.verbose,
         )
-        self.time_weight_ = None if self.time is None else self._weigh_time(numbers)
+        self._in_time = None
+        if self.time is not None and encoding.width > 1:
+            self._in_time = in_time.chosen(self.imputer_, numbers, self._time_column(numbers))
+            self.imputer_, numbers = self._in_time.fitting(self.imputer_), self._in_time.table
         yield from self.imputer_.iter_fit(numbers)
 
     def _kinds(self, table: Source) -> Any:
@@ -131,8 +133,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
             kinds[self.time] = "integer"
         return kinds
 
-    def _weigh_time(self, numbers: Array) -> float:
-        """What the time column counts: of some weights the one that hidden entries say, which is taken."""
+    def _time_column(self, numbers: Array) -> int:
+        """Where the time is among the numbers."""
         field = next((field for field in self._encoding if field.name == self.time), None)
         if (
             field is None
@@ -143,18 +145,19 @@ class TableImputer(TransformerMixin, BaseEstimator):
                 "time must name a column of dates, times or numbers in which nothing is missing; "
                 f"got {self.time!r}."
             )
-        errors = {}
-        weights = list(self.imputer_.column_weights)
-        for weight in _TIME_WEIGHTS:
-            say(f"time counts {weight:g} times as much as another column")
-            weights[field.first] = weight
-            trial = clone(self.imputer_).set_params(column_weights=list(weights), max_sweeps=_TIME_SWEEPS)
-            trial.fit(numbers)
-            errors[weight] = min(trial.tuning_.errors, default=np.inf) if trial.tuning_ else np.inf
-        best = min(errors, key=lambda weight: errors[weight])
-        weights[field.first] = best
-        self.imputer_.set_params(column_weights=weights)
-        return best
+        return field.first
+
+    @property
+    def time_weight_(self) -> float | None:
+        """What the time column counts, in terms of another column; None without one."""
+        check_is_fitted(self)
+        return None if self._in_time is None else self._in_time.weight
+
+    @property
+    def companions_(self) -> int:
+        """How many companions in time each column has."""
+        check_is_fitted(self)
+        return 0 if self._in_time is None else self._in_time.companions
 
     @property
     def status_(self) -> Status:
@@ -188,6 +191,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
         for field in self._encoding:
             _require_kind(field, table)
         numbers = self._encoding.encode(table)
+        if self._in_time is not None:
+            numbers = self._in_time.beside(numbers)
         return table.completed(self._encoding.fills(table, self.imputer_.transform(numbers)))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -261,8 +266,16 @@ class TableImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         imputer = self.imputer_
         state, choice = imputer._model.state, imputer._judged()
+        time = None if self._in_time is None else (self._in_time.column, self._in_time.companions)
         saving.save(
-            Path(path), self.fields_, state, choice, imputer.recipe_, imputer.max_sweeps_, imputer.tol
+            Path(path),
+            self.fields_,
+            state,
+            choice,
+            imputer.recipe_,
+            imputer._model.max_sweeps,
+            imputer.tol,
+            time,
         )
 
     @classmethod
@@ -270,10 +283,12 @@ class TableImputer(TransformerMixin, BaseEstimator):
         """An imputer from a file that `save` wrote, to `transform` new rows; its own table is not in it."""
         from manifill.estimators import saving
 
-        fields, state, choice, recipe, max_sweeps, tol = saving.load(Path(path))
+        fields, state, choice, recipe, max_sweeps, tol, time = saving.load(Path(path))
         imputer = IGHImputer._restored(state, choice, recipe, max_sweeps, tol)
         self = cls()
         self.fields_, self._encoding, self.imputer_ = fields, Encoding(fields), imputer
+        numbers = np.asarray(state.problem.given[:, : self._encoding.width], dtype=np.float64)
+        self._in_time = None if time is None else InTime(numbers, *time)
         self.n_features_in_ = len(fields)
         self.feature_names_in_ = np.array([field.name for field in fields], dtype=object)
         return self
@@ -300,7 +315,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
                 least = 0.0 if low[0] >= 0 and not field.variable.log else -np.inf
                 low, high = np.array([least]), np.array([np.inf])
             pairs += zip(low.tolist(), high.tolist(), strict=True)
-        return pairs
+        more = 0 if self._in_time is None else self._in_time.n_more
+        return pairs + [(-np.inf, np.inf)] * more
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "imputer_") and hasattr(self.imputer_, "_model")

@@ -9,11 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from manifill.arrays import Array, Mask, Table
-from manifill.checks import require_number
+from manifill.checks import as_generator, require_number
 from manifill.devices import place
 from manifill.errors import InvalidInput
 from manifill.estimators.validation import read_bounds
-from manifill.estimators.words import as_generator
 from manifill.geometry import Restored
 from manifill.multiple import draws
 from manifill.sweep import Recipe, Status

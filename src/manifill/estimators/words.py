@@ -3,7 +3,7 @@
 import difflib
 import numbers
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -183,14 +183,3 @@ def as_order(value: object) -> Order:
     if callable(value) and not isinstance(value, type):
         return value
     raise complaint("order", "'random', 'fixed' or 'missingness'", value)
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """None, a seed, a RandomState or a Generator → a Generator."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None or (isinstance(random_state, numbers.Integral) and int(random_state) >= 0):
-        return np.random.default_rng(None if random_state is None else int(random_state))
-    raise complaint("random_state", "None, a whole number ≥ 0, or a numpy random generator", random_state)

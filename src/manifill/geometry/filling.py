@@ -142,15 +142,6 @@ def _affinities(Z: npt.NDArray[Any], bandwidth: float) -> npt.NDArray[Any]:
     return np.asarray(K / max(np.trace(K) / len(K), 1e-12) + 1)
 
 
-def between(problem: FieldProblem) -> npt.NDArray[Any]:
-    """A line in time from each known entry of a column to the next; the mean where a column has none."""
-    time, Z = np.arange(len(problem.M)), problem.Y.reshape(len(problem.M), -1).copy()
-    for column, missing in zip(Z.T, problem.M.reshape(Z.shape).T, strict=True):
-        if missing.any() and not missing.all():
-            column[missing] = np.interp(time[missing], time[~missing], column[~missing])
-    return Z.reshape(problem.M.shape)
-
-
 def _with_empty_rows(Z: npt.NDArray[Any], problem: FieldProblem) -> npt.NDArray[Any]:
     """Rows without any known value: between those before and after them in time, or the mean of all rows."""
     empty = problem.M.reshape(len(Z), -1).all(axis=1)

@@ -65,6 +65,10 @@ class FieldProblem:
         if columns.alike and len(shape) < 4:
             together = tuple(range(len(shape)))
         known = np.where(M, 0.0, values.astype(np.float64))
+        # Squares of very large and very small numbers would be lost: all are taken relative to the largest.
+        unit = np.abs(known).max(axis=None if columns.alike else together, keepdims=True)
+        unit = np.where(unit > 0, unit, 1.0)
+        known = known / unit
         count = np.maximum((~M).sum(axis=together, keepdims=True), 1)
         center = known.sum(axis=together, keepdims=True) / count
         spread = np.sqrt((np.where(M, 0.0, known - center) ** 2).sum(axis=together, keepdims=True) / count)
@@ -73,6 +77,7 @@ class FieldProblem:
         scale = np.where(scale > 1e-12 * np.maximum(np.abs(center), 1e-300), scale, 1.0)
         dtype = np.float64 if values.size <= _SMALL else np.float32
         Y = np.where(M, 0.0, (known - center) / scale).astype(dtype)
+        center, scale = center * unit, scale * unit
         limits = np.array([-np.inf, np.inf] if bounds is None else bounds, dtype=np.float64)
         return cls(frozen(given), columns, rows, frozen(Y), frozen(M), center, scale, limits)
 

@@ -1,16 +1,17 @@
 """Fill a field: rehearse on hidden entries what each stage is worth, then fill, and say how sure it is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array, Mask, Table, to_numpy
+from manifill.arrays import Array, Indices, Mask, Table, to_numpy
 from manifill.geometry.filling import Filled, Stage, stages
 from manifill.geometry.hiding import hide, places
 from manifill.geometry.problem import FieldProblem
+from manifill.geometry.windows import windows
 from manifill.progress import say
 from manifill.threads import Workers
 from manifill.tuning.stacking import stack
@@ -18,6 +19,8 @@ from manifill.tuning.stacking import stack
 # Entries that a rehearsal looks at: with more, weights do not become better.
 _REHEARSED = 200 * 4096
 _FEWEST_ROWS = 50
+# Rows that are compared with each other at a time, for each a row of a matrix; and rows where parts overlap.
+_MOST_ROWS, _OVERLAP = 2500, 100
 # Which part of the squared error of the best single fill a sum of several may leave to be worth it.
 _WORTH = 0.98
 
@@ -62,14 +65,38 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows that are filled together, and how much each counts: where parts overlap, they fade."""
+
+    rows: Indices
+    share: Array
+
+    def spread(self, Z: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Rows of this part, weighted by their share."""
+        return np.asarray(Z * self.share.reshape(-1, *[1] * (Z.ndim - 1)).astype(Z.dtype))
+
+
+@dataclass(frozen=True, eq=False)
 class Restored:
-    """A completed field, and what is known of it."""
+    """A completed field, and what is known of it.
+
+    Attributes
+    ----------
+    problem : what was to be filled.
+    Z : (n, ...), the fill in standard units.
+    plan : the stages there were; `rehearsal` has what each counts.
+    parts : the rows that were filled together.
+    last : the last stage that counts, where all rows are one part: of many parts none is kept.
+    device : where the arithmetic ran.
+    """
 
     problem: FieldProblem
     Z: npt.NDArray[Any]
     plan: tuple[Stage, ...]
     rehearsal: Rehearsal | None
-    last: Filled | None
+    parts: tuple[Part, ...] = ()
+    last: Filled | None = None
+    device: str | None = None
 
     @property
     def X(self) -> Table:
@@ -89,10 +116,16 @@ class Restored:
 
     def drawn(self, rng: np.random.Generator, bounds: npt.ArrayLike | None = None) -> Table:
         """A completed table, drawn from what the missing values may be."""
-        if self.last is None:
+        if not self.parts:
             return self.X
+        off = np.zeros(self.Z.shape)
+        plan = self.plan[: _used(self.plan, self.rehearsal) + 1]
         with Workers():
-            off = to_numpy(self.last.field.deviation(self.last.variances, rng, 0.1))
+            for part in self.parts:
+                filled = self.last
+                if filled is None:
+                    *_, filled = stages(self.problem.some_rows(part.rows), plan, rng, self.device)
+                off[part.rows] += part.spread(to_numpy(filled.field.deviation(filled.variances, rng, 0.1)))
         if self.rehearsal is not None:
             # As far off as hidden entries were: a kernel between rows that are filled is too sure of itself.
             misses = np.sqrt(np.average(self.rehearsal.misses**2, weights=self.rehearsal.counts))
@@ -135,18 +168,38 @@ def restore_field(
     plan = plan_for(problem)
     hidden_rng, draw_rng = rng.spawn(2)
     if not problem.M.any():
-        return Restored(problem, problem.Y, plan, None, None)
+        return Restored(problem, problem.Y, plan, None)
     with Workers(n_jobs):
         if rehearsal is None and judge:
             rehearsal = rehearse(problem, plan, hidden_rng, device, beside)
         weights = np.eye(len(plan))[-1] if rehearsal is None else rehearsal.weights
-        used = max(np.flatnonzero(weights[: len(plan)]), default=0)
-        Z, filled = np.zeros(problem.Y.shape, problem.Y.dtype), None
-        for weight, filled in zip(weights, stages(problem, plan[: used + 1], draw_rng, device), strict=False):
-            Z += weight * filled.Z
+        used = _used(plan, rehearsal)
+        parts, last = tuple(_parts(problem, draw_rng)), None
+        Z = np.zeros(problem.Y.shape, problem.Y.dtype)
+        for part in parts:
+            steps = stages(problem.some_rows(part.rows), plan[: used + 1], draw_rng, device)
+            for weight, last in zip(weights, steps, strict=False):
+                Z[part.rows] += part.spread(weight * last.Z)
         for weight, other in zip(weights[len(plan) :], beside, strict=False):
             Z += weight * other(problem) if weight else 0
-    return Restored(problem, np.where(problem.M, Z, problem.Y), plan, rehearsal, filled)
+    Z = np.where(problem.M, Z, problem.Y)
+    return Restored(problem, Z, plan, rehearsal, parts, last if len(parts) == 1 else None, device)
+
+
+def _used(plan: tuple[Stage, ...], rehearsal: Rehearsal | None) -> int:
+    """The last stage that counts; the first where none does."""
+    if rehearsal is None:
+        return len(plan) - 1
+    return int(max(np.flatnonzero(rehearsal.weights[: len(plan)]), default=0))
+
+
+def _parts(problem: FieldProblem, rng: np.random.Generator) -> Iterator[Part]:
+    """All rows where they are few; else windows of rows in order, or rows at random."""
+    n = len(problem.M)
+    places = windows(n, _MOST_ROWS, _OVERLAP if problem.rows is not None else 0)
+    order = np.arange(n) if problem.rows is not None or len(places) == 1 else rng.permutation(n)
+    for place in places:
+        yield Part(np.sort(order[place.slice]), place.ramp)
 
 
 def rehearse(
@@ -213,7 +266,7 @@ def _weights(fills: Array, truth: Array, counts: Array, rows: npt.NDArray[Any]) 
 
 def _some_rows(problem: FieldProblem, rng: np.random.Generator) -> Any:
     n = len(problem.M)
-    most = max(_FEWEST_ROWS, _REHEARSED // problem.given.shape[1])
+    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _REHEARSED // problem.given.shape[1]))
     if n <= most:
         return slice(None)
     if problem.rows is not None:

@@ -6,7 +6,7 @@ tile by tile: what is alike in one corner need not be alike in another.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.ndimage import distance_transform_edt
 from manifill.geometry.columns import Grid, Line
 from manifill.geometry.problem import FieldProblem
 from manifill.geometry.restoring import Rehearsal, plan_for, rehearse, restore_field
+from manifill.geometry.windows import Window, windows
 from manifill.threads import Workers
 
 # Sides of tiles: small ones compare rows where they are alike, but a hole needs a few times its size.
@@ -28,42 +29,6 @@ MOST_ENTRIES = 2**22
 _FEWEST_ROWS = 24
 
 Values = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Window:
-    """A slice of one direction, and how much each place in it counts where windows overlap."""
-
-    first: int
-    last: int
-    fade_in: int
-    fade_out: int
-
-    @property
-    def slice(self) -> slice:
-        return slice(self.first, self.last)
-
-    @property
-    def ramp(self) -> npt.NDArray[Any]:
-        ramp = np.ones(self.last - self.first)
-        up = (np.arange(self.fade_in) + 1) / (self.fade_in + 1)
-        down = (np.arange(self.fade_out) + 1) / (self.fade_out + 1)
-        ramp[: self.fade_in] = up
-        ramp[len(ramp) - self.fade_out :] = down[::-1]
-        return ramp
-
-
-def windows(size: int, most: int, overlap: int) -> list[Window]:
-    """Windows of even width, about `most`, that cover `size` places and overlap by `overlap`."""
-    if size <= 1.25 * most:
-        return [Window(0, size, 0, 0)]
-    overlap = min(overlap, most // 2)
-    count = -(-(size - overlap) // (most - overlap))
-    edges = np.linspace(0, size - overlap, count + 1).round().astype(int)
-    return [
-        Window(first, after + overlap, overlap * (i > 0), overlap * (i < count - 1))
-        for i, (first, after) in enumerate(pairwise(edges.tolist()))
-    ]
 
 
 def side_for(missing: npt.NDArray[np.bool_]) -> int:

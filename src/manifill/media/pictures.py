@@ -93,22 +93,20 @@ def write_pictures(
         alpha = None
     else:
         alpha = _like(pictures.alpha if alpha is None else alpha, pictures.alpha, "alpha")
+    check_target(pictures, output, force)
     if pictures.folder:
         return _write_folder(pictures, values, alpha, output, force)
     if pictures.origins:
         origin = pictures.origins[0]
         target = output.with_name(origin.named(output.name))
-        _check_file(pictures, target, force, formats.SUFFIXES[origin.written])
         with whole(target, "wb") as file:
             file.write(formats.encoded(values[0], None if alpha is None else alpha[0], origin))
         lines = [origin.renamed(output.name, target.name)] if target.name != output.name else []
         return lines + [f"{target.name} {change}." for change in origin.changes]
     if pictures.tiff is not None:
-        _check_file(pictures, output, force, formats.SUFFIXES["TIFF"])
         with whole(output, "wb") as file:
             file.write(pages.encoded(values, alpha, pictures.tiff))
         return [f"{output.name} {change}." for change in pictures.tiff.changes]
-    _check_file(pictures, output, force, (pictures.source.suffix.lower(),))
     array = values if alpha is None else np.concatenate([values, alpha[..., None]], axis=-1)
     if pictures.ndim < 4:
         array = array[..., 0] if pictures.ndim == 3 else array[0, ..., 0]
@@ -180,7 +178,16 @@ def _like(new: Pixels, old: Pixels, name: str) -> Pixels:
     return np.clip(np.rint(new), limits.min, limits.max).astype(old.dtype)
 
 
-def _check_file(pictures: Pictures, output: Path, force: bool, endings: tuple[str, ...]) -> None:
+def check_target(pictures: Pictures, output: Path, force: bool) -> None:
+    """Refuse a file that these pictures cannot be written to; what is in a folder is seen when written."""
+    if pictures.folder:
+        return
+    endings: tuple[str, ...] = (pictures.source.suffix.lower(),)
+    if pictures.origins:
+        output = output.with_name(pictures.origins[0].named(output.name))
+        endings = formats.SUFFIXES[pictures.origins[0].written]
+    elif pictures.tiff is not None:
+        endings = formats.SUFFIXES["TIFF"]
     check_writable(output)
     if output.suffix.lower() not in endings:
         raise InvalidInput(f"{output} must end in {' or '.join(endings)}, since {pictures.source} is read.")

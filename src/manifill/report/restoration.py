@@ -25,7 +25,8 @@ Pixels = npt.NDArray[Any]
 def draw_preview(path: Path, values: Pixels, missing: Pixels, names: Sequence[str]) -> None:
     """Some pictures as they are, and below them what is taken for damage."""
     shown = _most_damaged(missing)
-    rows = {"as it is": values[shown], "taken for damage": _marked(values, missing, shown)}
+    as_it_is = _scaled(values[shown], *_limits(values, missing))
+    rows = {"as it is": as_it_is, "taken for damage": _marked(values, missing, shown)}
     _write(path, _figure(rows, [names[i] for i in shown]))
 
 
@@ -69,7 +70,8 @@ damaged are unchanged.</p><h2>Before and after</h2>
 
 def _sheet(values: Pixels, outcome: Restoration, names: Sequence[str]) -> Figure:
     shown = _most_damaged(outcome.missing)
-    after = outcome.pictures.reshape(values.shape)[shown]
+    limits = _limits(values, outcome.missing)
+    after = _scaled(outcome.pictures.reshape(values.shape)[shown], *limits)
     rows = {"damaged": _marked(values, outcome.missing, shown), "restored": after}
     return _figure(rows, [names[i] for i in shown])
 
@@ -83,9 +85,13 @@ def _most_damaged(missing: Pixels) -> list[int]:
 
 def _marked(values: Pixels, missing: Pixels, shown: list[int]) -> Pixels:
     """Pictures in colour with damage in the colour of holes."""
-    low, high = _limits(values, missing)
-    scaled = np.clip((np.nan_to_num(values[shown].astype(float)) - low) / (high - low), 0, 1)
-    return np.asarray(np.where(missing[shown][..., None], to_rgb(HOLE), scaled[..., :3]))
+    scaled = _scaled(values[shown], *_limits(values, missing))
+    return np.asarray(np.where(missing[shown][..., None], to_rgb(HOLE), scaled))
+
+
+def _scaled(values: Pixels, low: float, high: float) -> Pixels:
+    """Between 0 and 1, in one grey or three colours."""
+    return np.asarray(np.clip((np.nan_to_num(values[..., :3].astype(float)) - low) / (high - low), 0, 1))
 
 
 def _limits(values: Pixels, missing: Pixels) -> tuple[float, float]:
@@ -104,9 +110,9 @@ def _figure(rows: dict[str, Pixels], names: list[str]) -> Figure:
         figure = Figure(figsize=(side * across + 0.4, side * height / width * len(rows) + 0.5))
         axes = figure.subplots(len(rows), across, squeeze=False)
         for number, (line, (title, pictures)) in enumerate(zip(axes, rows.items(), strict=True)):
-            scaled = _shown(pictures)
-            for one, picture, name in zip(line, scaled, names, strict=True):
-                one.imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+            for one, picture, name in zip(line, pictures, names, strict=True):
+                shown = picture if picture.shape[-1] == 3 else picture[..., 0]
+                one.imshow(shown, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
                 one.set(xticks=[], yticks=[])
                 one.grid(False)
                 one.spines[:].set_visible(False)
@@ -115,17 +121,6 @@ def _figure(rows: dict[str, Pixels], names: list[str]) -> Figure:
             line[0].set_ylabel(title)
         figure.tight_layout(pad=0.4)
         return figure
-
-
-def _shown(pictures: Pixels) -> Pixels:
-    """Between 0 and 1, without an axis for a single channel."""
-    values = pictures.astype(float)
-    if pictures.dtype.kind in "ui":
-        values = values / (255.0 if pictures.dtype == np.uint8 else max(1.0, float(values.max())))
-    elif np.nanmax(values) > 1 or np.nanmin(values) < 0:
-        low, high = float(np.nanmin(values)), float(np.nanmax(values))
-        values = (values - low) / (high - low if high > low else 1.0)
-    return values[..., 0] if values.shape[-1] == 1 else values
 
 
 def _png(figure: Figure) -> bytes:

@@ -89,6 +89,7 @@ class Problem:
     M : (n, d), True where missing.
     bounds : (2, d), lowest and highest value a fill may take, in the user's units.
     groups : columns that are left out together, such as the dummies of one variable.
+    n_context : how many of the last columns only help to compare rows; they are complete, and never hidden.
     """
 
     given: Table
@@ -98,6 +99,7 @@ class Problem:
     M: Mask
     bounds: Array
     groups: Groups
+    n_context: int = 0
 
     @classmethod
     def of(
@@ -107,6 +109,7 @@ class Problem:
         groups: Sequence[Sequence[int]] | None = None,
         bounds: npt.ArrayLike | None = None,
         weights: npt.ArrayLike | None = None,
+        n_context: int = 0,
     ) -> "Problem":
         """Check and standardise.
 
@@ -116,6 +119,7 @@ class Problem:
         groups : lists of columns left out together; columns in none of them stand alone.
         bounds : (2, d), lowest and highest value of each column's fills; None for no bounds.
         weights : (d,), above 0: what each column counts when rows are compared; None for 1 each.
+        n_context : how many of the last columns, all complete, only help to compare rows.
         """
         given = np.array(X)  # a copy: what the caller does to theirs must not reach us
         if given.ndim != 2:
@@ -142,6 +146,11 @@ class Problem:
             )
         if weights is not None and not _are_weights(np.asarray(weights), d):
             raise InvalidInput(f"weights must be {d} finite numbers above 0, one for each column.")
+        if n_context and (n_context >= d or missing[:, d - n_context :].any()):
+            raise InvalidInput(
+                f"n_context must be less than the {d} columns, of which the last n_context must be complete; "
+                f"got {n_context}."
+            )
         rows = ~missing.all(axis=1)
         values = given[rows].astype(np.float64)
         M = missing[rows]
@@ -156,6 +165,7 @@ class Problem:
             M=frozen(M),
             bounds=frozen(limits),
             groups=_complete_groups(groups or (), d),
+            n_context=n_context,
         )
 
     @property

@@ -69,14 +69,15 @@ class Stage:
         self._plan = replace(plan, schedule=Schedule.auto(d, n), start=MeanStart(), device=None)
         self._seeds = run_rng.integers(2**32, size=repeats)
         self._rows = n
-        sets = hidden_sets(problem.given, problem.groups, _SHARE, repeats, hiding_rng)
-        per_column = max(sum(entries.sum() for entries in sets) / d, 1.0)
+        sets = hidden_sets(problem.given, problem.groups, _SHARE, repeats, hiding_rng, problem.n_context)
+        own = d - problem.n_context
+        per_column = max(sum(entries.sum() for entries in sets) / own, 1.0)
         n_shown = _SHOWN if wide else math.ceil(_PLENTY / per_column)
-        self._narrow = 2 * n_shown <= d
+        self._narrow = 2 * n_shown <= own
         if not self._narrow:
             self.hidden = [hide(problem, entries) for entries in sets]
         else:
-            shown = hiding_rng.permutation(d)[:n_shown]
+            shown = hiding_rng.permutation(own)[:n_shown]
             self.hidden = [self._narrowed(problem, entries, shown, base) for entries in sets]
         self.truth = np.concatenate([one.truth for one in self.hidden])
         self._starts: list[Start] = [MeanStart()] * repeats

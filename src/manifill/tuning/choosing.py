@@ -176,7 +176,7 @@ def rehearse(
         plan = replace(plan, start=MeanStart())
     portion, repeats = how_much(problem)
     hiding_rng, run_rng = rng.spawn(2)
-    sets = hidden_sets(problem.given, problem.groups, portion, repeats, hiding_rng)
+    sets = hidden_sets(problem.given, problem.groups, portion, repeats, hiding_rng, problem.n_context)
     hidden = [hide(problem, entries) for entries in sets]
     if not any(len(one.truth) for one in hidden):
         nothing = Evidence.of(hidden, np.zeros(0))
@@ -281,6 +281,7 @@ def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> tuple[Prob
         groups=[[place[column] for column in group] for group in groups],
         bounds=problem.bounds[:, columns],
         weights=problem.scaling.weight[columns],
+        n_context=problem.n_context,
     )
     return sample, np.array(columns, dtype=np.intp)
 

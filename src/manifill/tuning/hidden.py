@@ -50,10 +50,18 @@ def hide(problem: Problem, entries: Mask, known: Table | None = None) -> Hidden:
     given = np.where(entries, np.nan, problem.given)
     if known is not None:
         given = np.where(np.isnan(known), given, known)
-    left = Problem.of(given, groups=problem.groups, bounds=problem.bounds, weights=problem.scaling.weight)
+    left = Problem.of(
+        given,
+        groups=problem.groups,
+        bounds=problem.bounds,
+        weights=problem.scaling.weight,
+        n_context=problem.n_context,
+    )
     rows, columns = np.nonzero(entries[left.rows] & (left.scaling.spread > 0))
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
-    weight = like_the_missing(np.isnan(problem.given[left.rows]), problem.groups)
+    own = problem.shape[1] - problem.n_context
+    groups = tuple(group for group in problem.groups if group[0] < own)
+    weight = like_the_missing(np.isnan(problem.given[left.rows, :own]), groups)
     was, now = problem.scaling, left.scaling
     with np.errstate(
         over="ignore", invalid="ignore"
@@ -91,12 +99,12 @@ def like_the_missing(M: Mask, groups: Groups | None = None) -> Array:
 
 
 def hidden_sets(
-    given: Table, groups: Groups, share: float, count: int, rng: np.random.Generator
+    given: Table, groups: Groups, share: float, count: int, rng: np.random.Generator, n_context: int = 0
 ) -> list[Mask]:
     """`count` sets of observed entries (N, d), each about `share` of every column, no entry in two of them.
 
     Groups of columns are hidden together. A row keeps a value, and a column that has fewer than four
-    observed ones all of them.
+    observed ones all of them; so do the last `n_context` columns.
     """
     observed = ~np.isnan(given)
     first = [group[0] for group in groups]
@@ -110,6 +118,7 @@ def hidden_sets(
     sets = []
     for i in range(count):
         entries = ((rank >= i * size) & (rank < (i + 1) * size))[:, variable] & observed
+        entries[:, given.shape[1] - n_context :] = False
         entries[~(observed & ~entries).any(axis=1)] = False
         sets.append(entries)
     return sets
