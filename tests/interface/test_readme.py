@@ -42,6 +42,8 @@ def test_command_line_examples_run(tmp_path, curved):
         for row in zip(X, M, strict=True)
     ]
     (tmp_path / "holes.csv").write_text("\n".join(["a,b,c,d,e,f", *(",".join(row) for row in cells)]))
+    lines = [f"2026-01-{1 + i // 24:02} {i % 24:02}:00,{','.join(row)}" for i, row in enumerate(cells)]
+    (tmp_path / "log.csv").write_text("\n".join(["when,a,b,c,d,e,f", *lines]))
     _damaged_pictures(tmp_path)
     commands = [line for block in fenced("sh") for line in block.splitlines() if line.startswith("manifill ")]
     assert commands

@@ -107,7 +107,7 @@ def impute(
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Column of dates or numbers: rows near in it count as alike."),
+        typer.Option(metavar="NAME", help="Column of dates or numbers: what is before and after counts too."),
     ] = None,
     max_sweeps: Annotated[
         int | None, typer.Option(min=1, help="Most sweeps over the columns; default: as many as help.")

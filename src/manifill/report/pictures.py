@@ -34,7 +34,7 @@ def holes(M: Mask, names: list[str]) -> Figure:
         figure = Figure(figsize=(max(4.0, min(9.0, 0.32 * len(names) + 2)), 4.2), layout="constrained")
         axes = figure.subplots()
         plots.missingness(axes, M[::step], names)
-        axes.set(title="" if step == 1 else f"every {step}th row")
+        axes.set(title="" if step == 1 else f"one row of {step}")
     return figure
 
 
