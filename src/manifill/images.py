@@ -75,7 +75,10 @@ def restored(
     """`restore`, with what hidden pixels say of the errors."""
     if isinstance(stack, np.ma.MaskedArray):
         raise InvalidInput("Masked arrays are not read; give stack.data, and stack.mask as the mask.")
-    given = np.asarray(stack)
+    try:
+        given = np.asarray(stack)
+    except ValueError:
+        raise InvalidInput("Pictures of a stack must be of one size; these differ.") from None
     values, missing = read_stack(given, mask)
     rng = as_generator(random_state)
     bounds = bounds_of(given, values)

@@ -206,6 +206,28 @@ def test_video_by_mask_video_and_by_value_keeps_sound(tmp_path):
         assert packets_of(tmp_path / name) == packets_of(tmp_path / "in.mp4") != []
 
 
+def test_video_by_a_folder_of_masks(tmp_path):
+    truth, mask = stack(20, colour=True), holes(20)
+    clip(tmp_path / "in.mkv", np.where(mask[..., None], 0, truth).astype(np.uint8))
+    write(tmp_path / "masks", mask.astype(np.uint8) * 255)
+    result = manifill("video", "in.mkv", "-o", "out.mkv", "--mask", "masks", "--lossless", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    check(frames_of(tmp_path / "out.mkv"), truth, mask, 0.4)
+    (tmp_path / "masks" / "p0.png").unlink()
+    result = manifill("video", "in.mkv", "-o", "b.mkv", "--mask", "masks", "--lossless", folder=tmp_path)
+    assert result.returncode == 1
+    assert "19" in result.stderr
+    assert "20" in result.stderr
+
+
+def test_a_file_of_another_ending_is_refused_before_the_work(tmp_path):
+    np.save(tmp_path / "in.npy", stack())
+    result = manifill("images", "in.npy", "-o", "out.png", "--box", "2,2,5,5", folder=tmp_path)
+    assert result.returncode == 1
+    assert "must end in .npy" in result.stderr
+    assert "looking at" not in result.stderr
+
+
 def test_stuck_pixels_are_found_and_numpy_stacks_are_video_too(tmp_path):
     rng = np.random.default_rng(3)
     truth = (stack(24) * rng.uniform(0.5, 1, (24, 1, 1))).astype(np.uint8)

@@ -282,3 +282,35 @@ def test_intervals_of_which_nothing_is_known_are_wide():
     low, high = outcome.intervals(0.9, (-5.0, 5.0))
     assert (low[1] == -5).all()
     assert (high[1] == 5).all()
+
+
+@pytest.mark.parametrize(
+    ("stack", "said"),
+    [
+        (np.ma.masked_less(bumps(3, 8, 8), 0.2), "stack.mask as the mask"),
+        ([np.zeros((4, 4)), np.zeros((4, 5))], "of one size"),
+        (np.full((2, 3, 3), np.inf), "finite"),
+        (np.zeros((2, 3)), "must be numbers of shape"),
+    ],
+)
+def test_what_is_no_stack(stack, said):
+    with pytest.raises(InvalidInput, match=said):
+        images.restore(stack)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_units_do_not_matter(unit):
+    truth = bumps(8, 10, 12).reshape(8, -1)
+    X = np.where(np.random.default_rng(0).random(truth.shape) < 0.3, np.nan, truth)
+    once = IGHImputer(columns=Grid(10, 12), random_state=0).fit_transform(X)
+    other = IGHImputer(columns=Grid(10, 12), random_state=0).fit_transform(X * unit)
+    np.testing.assert_allclose(other / unit, once, rtol=1e-6)
+
+
+def test_a_legacy_generator_and_a_time_limit():
+    truth = bumps(6, 8, 8)
+    mask = np.random.default_rng(0).random(truth.shape) < 0.2
+    once, again = (images.restore(truth, mask, random_state=np.random.RandomState(3)) for _ in range(2))
+    np.testing.assert_array_equal(once, again)
+    with pytest.raises(InvalidInput, match="time_limit is for columns that differ"):
+        IGHImputer(columns=Grid(8, 8), time_limit=3).fit(np.where(mask, np.nan, truth).reshape(6, -1))
