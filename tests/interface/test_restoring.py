@@ -258,24 +258,27 @@ def test_what_cannot_be_done_with_video_is_said(tmp_path):
         assert not (tmp_path / "out.mp4").exists()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_run_leaves_no_broken_file(tmp_path, how):
     frames = np.random.default_rng(0).integers(0, 255, (400, 64, 64, 3), dtype=np.uint8)
     clip(tmp_path / "in.mp4", frames)
     # Windows of few frames, so that there is something written long before the end.
     script = "import manifill.video as v; v._MOST_BYTES = 1; from manifill.cli import main; main()"
-    command = [sys.executable, "-c", script, "video", "in.mp4", "-o", "out.mp4", "--box", "5,5,40,40"]
+    command = [sys.executable, "-c", script, "video", "in.mp4", "-o", "out.mp4", "--box", "5,5,16,16"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, env={**os.environ})
 
     def begun():
         return [path for path in tmp_path.iterdir() if path.name.startswith(".") and path.stat().st_size]
 
-    for _ in range(600):
-        time.sleep(0.1)
-        if begun() or process.poll() is not None:
-            break
-    assert begun()
-    process.send_signal(how)
-    assert process.wait(timeout=60) != 0
+    try:
+        for _ in range(600):
+            time.sleep(0.1)
+            if begun() or process.poll() is not None:
+                break
+        assert begun()
+        process.send_signal(how)
+        assert process.wait(timeout=60) != 0
+    finally:
+        process.kill()
     assert how == signal.SIGKILL or not begun()  # what is interrupted tidies up
     assert not (tmp_path / "out.mp4").exists()
