@@ -417,6 +417,37 @@ class TestTime:
         expected = np.sqrt(np.mean([(said[name] / truth[name].std()) ** 2 for name in "abc"]))
         assert expected == pytest.approx(np.sqrt(np.mean(off**2)), rel=0.5)
 
+    def test_noise_is_not_taken_for_more_than_it_is(self):
+        said, found = [], []
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            truth = pd.DataFrame(rng.standard_normal((120, 3)), columns=list("abc"))
+            frame = truth.mask(rng.random(truth.shape) < 0.15)
+            imputer = TableImputer(time="step", random_state=0).fit(frame.assign(step=range(120)))
+            said += [one.error for one in imputer.accuracy_ if one.column != "step"]
+            found.append((imputer.completed_[list("abc")] - truth).to_numpy()[frame.isna()])
+        true_error = np.sqrt(np.mean(np.concatenate(found) ** 2))
+        assert np.sqrt(np.mean(np.square(said))) > 0.85 * true_error
+
+    def test_a_limit_of_time_is_that_of_all_and_trials_do_not_warn(self, recwarn):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(rng.standard_normal((200, 5)).cumsum(axis=0), columns=list("abcde"))
+        frame = frame.mask(rng.random(frame.shape) < 0.2).assign(t=np.arange(200.0))
+        imputer = TableImputer(time="t", time_limit=4, random_state=0).fit(frame)
+        assert imputer.imputer_.time_limit < 4
+        assert imputer.n_sweeps_ == 0 or not [one for one in recwarn if "Unfinished" in str(one.category)]
+
+    def test_a_time_that_spreads_out_is_taken_as_it_is(self):
+        t = np.exp(np.linspace(0, 8, 60))
+        x = np.where(np.arange(60) % 5 == 0, np.nan, np.sin(t / 100))
+        frame = pd.DataFrame({"t": t, "x": x, "y": np.random.default_rng(0).standard_normal(60)})
+        imputer = TableImputer(time="t", random_state=0).fit(frame)
+        np.testing.assert_array_equal(imputer._in_time.numbers[:, 0], t)
+
+    def test_a_time_that_is_not_there_is_refused_beside_one_column_too(self):
+        with pytest.raises(InvalidInput, match="time must name a column"):
+            TableImputer(time="nobody").fit(pd.DataFrame({"x": [1.0, None, 3.0, 4.0]}))
+
     def test_a_model_with_companions_goes_through_a_file(self, tmp_path):
         rng = np.random.default_rng(2)
         frame = pd.DataFrame(rng.standard_normal((120, 2)).cumsum(axis=0), columns=["a", "b"])
@@ -427,6 +458,7 @@ class TestTime:
         assert imputer.companions_ > 0
         imputer.save(tmp_path / "m.model")
         again = TableImputer.load(tmp_path / "m.model")
+        assert again.time_weight_ == imputer.time_weight_
         new = frame.iloc[40:50]
         pd.testing.assert_frame_equal(again.transform(new), imputer.transform(new))
         unknown = new.assign(day=new["day"].mask(new.index == 42))

@@ -36,6 +36,30 @@ class TestCompanions:
         np.testing.assert_allclose(other, once[order], atol=1e-9)
         assert once.shape == (200, 9)
 
+    def test_the_order_of_rows_of_one_moment_does_not_matter(self):
+        _, X = walks()
+        moments = np.repeat(np.arange(50.0), 4)
+        within = np.concatenate([4 * i + np.random.default_rng(i).permutation(4) for i in range(50)])
+        found = Timeline(X, moments).at(np.arange(50.0))
+        np.testing.assert_allclose(Timeline(X[within], moments).at(np.arange(50.0)), found, atol=0.2)
+        assert (Timeline(X, np.zeros(200)).companions() == 0).all()  # one moment tells nothing
+
+    def test_means_do_not_tell_the_value_that_is_left_out(self):
+        """A mean of all others would be the value itself with another sign."""
+        told = []
+        for seed in range(30):
+            X = np.random.default_rng(seed).standard_normal((60, 1))
+            X[::6] = np.nan
+            found = Timeline(X, np.arange(60.0)).companions(wide=True)[~np.isnan(X[:, 0])]
+            told.append([np.corrcoef(one, X[~np.isnan(X)])[0, 1] for one in found.T])
+        assert (np.abs(np.mean(told, axis=0)) < 0.2).all()
+
+    @pytest.mark.parametrize("unit", [1e-200, 1e300])
+    def test_units_of_columns_do_not_matter(self, unit):
+        _, X = walks()
+        once, other = (Timeline(some, np.arange(200.0)).companions() for some in (X, X * unit))
+        np.testing.assert_allclose(other, once, rtol=1e-6, atol=1e-9)
+
     def test_other_rows_get_what_missing_ones_get(self):
         _, X = walks()
         timeline = Timeline(X, np.arange(200.0))
@@ -82,6 +106,16 @@ class TestContext:
         _, X = walks(30, 3)
         with pytest.raises((InvalidInput, TypeError), match="n_context"):
             IGHImputer(n_context=n).fit(X)
+
+    def test_context_without_a_value_or_beside_a_geometry(self):
+        truth, X = walks(40, 3)
+        with pytest.raises(InvalidInput, match="n_context columns must be complete"):
+            IGHImputer(n_context=1).fit(np.column_stack([X, np.full(40, np.nan)]))
+        with pytest.raises(InvalidInput, match="n_context is for rows alone"):
+            IGHImputer(n_context=1, rows=Line()).fit(truth)
+        X[3:, 0] = np.nan
+        few = IGHImputer(n_context=2, random_state=0).fit(np.column_stack([X[:, 0], truth[:, 1:]]))
+        assert np.isfinite(few.completed_).all()
 
 
 class TestLongTables:

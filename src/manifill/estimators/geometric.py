@@ -11,7 +11,7 @@ import numpy as np
 from manifill.arrays import Array, Mask, Table, to_numpy
 from manifill.checks import as_generator
 from manifill.errors import InvalidInput
-from manifill.estimators.in_time import WIDEST
+from manifill.estimators.in_time import WIDEST, what_they_count
 from manifill.geometry import (
     Field,
     FieldProblem,
@@ -135,12 +135,12 @@ def fill_beside(
         table = np.hstack([part.given, companions])
         empty: Mask = np.asarray(np.isnan(table).all(axis=0))
         table[0, empty] = problem.scaling.restore(np.zeros((1, len(found[0]))))[0, empty[: len(found[0])]]
-        more = companions.shape[1]
+        more, weights = companions.shape[1], problem.scaling.weight
         some = Problem.of(
             table,
             groups=problem.groups,
             bounds=np.hstack([problem.bounds, np.full((2, more), [[-np.inf], [np.inf]])]),
-            weights=np.append(problem.scaling.weight, np.ones(more)),
+            weights=np.append(weights, what_they_count(companions, weights)),
             n_context=more,
         )
         *_, last = patient.run(some, recipe, as_generator(random_state), [SweepLimit(plan.max_sweeps)])

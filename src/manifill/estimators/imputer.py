@@ -257,6 +257,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         self._forget()
         self.restored_ = None
         geometry = geometry_of(self.columns, self.rows)
+        if geometry is not None and self.n_context:
+            raise InvalidInput("n_context is for rows alone; with columns=… or rows=… leave it away.")
         if geometry is not None and geometry.alike:
             yield from self._run_alike(X, geometry)
             return
@@ -344,6 +346,8 @@ class IGHImputer(Uncertain, TransformerMixin, BaseEstimator):
         labels = column_labels(self, X)
         kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
         require_number("n_context", self.n_context, least=0, whole=True)
+        if not kept[len(kept) - min(self.n_context, len(kept)) :].all():
+            raise InvalidInput("The last n_context columns must be complete; one of them has no value.")
         kernel = as_kernel(self.kernel)
         device, solver = self._device_and_solver(came_from, kernel, (len(given), int(kept.sum())))
         problem = Problem.of(

@@ -26,6 +26,7 @@ from manifill.tuning.accuracy import Evidence
 FORMAT = 2
 """Raised when an older manifill could not read what this one writes."""
 
+_READ = (1, FORMAT)
 _KNOWN = {
     known.__name__: known
     for known in (
@@ -46,11 +47,11 @@ def save(
     recipe: Recipe,
     max_sweeps: int,
     tol: float,
-    time: tuple[int, int] | None = None,
+    time: tuple[int, int, float] | None = None,
 ) -> None:
     """Write what is needed to fill new rows, whole or not at all.
 
-    `time` is which number is the time, and how many companions the others have.
+    `time` is which number is the time, how many companions the others have, and what the time counts.
     """
     odd = [field.name for field in fields if not isinstance(field.name, str | int)]
     if odd:
@@ -100,7 +101,7 @@ def save(
         np.savez_compressed(file, manifest=text, **arrays)
 
 
-def load(path: Path) -> tuple[Fields, State, Choice, Recipe, int, float, tuple[int, int] | None]:
+def load(path: Path) -> tuple[Fields, State, Choice, Recipe, int, float, tuple[int, int, float] | None]:
     """Read what `save` wrote; refuse what it did not."""
     manifest, arrays = _read(path)
     try:
@@ -135,7 +136,10 @@ def load(path: Path) -> tuple[Fields, State, Choice, Recipe, int, float, tuple[i
         width = fields[-1].columns.stop
         time = None
         if manifest.get("time") is not None:
-            time = int(manifest["time"][0]), int(manifest["time"][1])
+            column, companions, weight = manifest["time"]
+            if not (0 <= column < width and companions in (0, 1, 3)):
+                raise ValueError
+            time = int(column), int(companions), float(weight)
             width += time[1] * (width - 1)
         if state.Z.shape != problem.shape or width != problem.shape[1]:
             raise ValueError
@@ -151,13 +155,13 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         with np.load(path, allow_pickle=False) as archive:
             manifest = json.loads(archive["manifest"].tobytes().decode())
             form = manifest["format"]
-            arrays = {name: archive[name] for name in archive.files} if form == FORMAT else {}
+            arrays = {name: archive[name] for name in archive.files} if form in _READ else {}
     except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise InvalidInput(f"{path} is damaged, or no model of manifill's; save it again.") from error
-    if form != FORMAT:
+    if form not in _READ:
         raise InvalidInput(
             f"{path} was written by manifill {manifest.get('version')} in format {form}; this is manifill "
-            f"{version('manifill')}, which reads format {FORMAT}. Save the model again with this version."
+            f"{version('manifill')}, which reads formats up to {FORMAT}. Save the model again with this one."
         )
     return manifest, arrays
 

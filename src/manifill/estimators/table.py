@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any, Self
 
 import numpy as np
@@ -119,18 +120,24 @@ class TableImputer(TransformerMixin, BaseEstimator):
             verbose=self.verbose,
         )
         self._in_time = None
-        if self.time is not None and encoding.width > 1:
-            self._in_time = in_time.chosen(self.imputer_, numbers, self._time_column(numbers))
+        column = None if self.time is None else self._time_column(numbers)
+        if column is not None and encoding.width > 1:
+            began = monotonic()
+            self._in_time = in_time.chosen(self.imputer_, numbers, column)
             self.imputer_, numbers = self._in_time.fitting(self.imputer_), self._in_time.table
+            self.imputer_.random_state = self.random_state  # itself: a copy of a generator would not advance
+            if self.time_limit is not None:
+                self.imputer_.time_limit = max(self.time_limit - (monotonic() - began), 1e-3)
         yield from self.imputer_.iter_fit(numbers)
 
     def _kinds(self, table: Source) -> Any:
-        """The types given; whole numbers that count the rows are no identifiers if they are the time."""
+        """The types given; numbers that are the time are no identifiers, and their logarithm is not taken."""
         if self.time is None or not isinstance(self.types, Mapping | None):
             return self.types
         kinds = dict(self.types or {})
-        if self.time in table.names and self.time not in kinds and table.column(self.time).holds == "integer":
-            kinds[self.time] = "integer"
+        if self.time in table.names and self.time not in kinds:
+            holds = table.column(self.time).holds
+            kinds |= {self.time: holds} if holds in ("integer", "number") else {}
         return kinds
 
     def _time_column(self, numbers: Array) -> int:
@@ -266,7 +273,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         imputer = self.imputer_
         state, choice = imputer._model.state, imputer._judged()
-        time = None if self._in_time is None else (self._in_time.column, self._in_time.companions)
+        way = self._in_time
+        time = None if way is None else (way.column, way.companions, way.weight)
         saving.save(
             Path(path),
             self.fields_,

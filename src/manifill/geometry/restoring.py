@@ -118,7 +118,7 @@ class Restored:
         """A completed table, drawn from what the missing values may be."""
         if not self.parts:
             return self.X
-        off = np.zeros(self.Z.shape)
+        off, together = np.zeros(self.Z.shape), np.zeros(len(self.Z))
         plan = self.plan[: _used(self.plan, self.rehearsal) + 1]
         with Workers():
             for part in self.parts:
@@ -126,6 +126,8 @@ class Restored:
                 if filled is None:
                     *_, filled = stages(self.problem.some_rows(part.rows), plan, rng, self.device)
                 off[part.rows] += part.spread(to_numpy(filled.field.deviation(filled.variances, rng, 0.1)))
+                together[part.rows] += part.share**2
+        off = off / np.sqrt(together).reshape(-1, *[1] * (off.ndim - 1))  # two draws vary less than one
         if self.rehearsal is not None:
             # As far off as hidden entries were: a kernel between rows that are filled is too sure of itself.
             misses = np.sqrt(np.average(self.rehearsal.misses**2, weights=self.rehearsal.counts))

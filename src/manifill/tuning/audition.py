@@ -64,13 +64,13 @@ class Stage:
     ) -> None:
         hiding_rng, run_rng = rng.spawn(2)
         n, d = problem.shape
-        repeats = math.ceil(_ENOUGH / max(_SHARE * float((~problem.M).sum()), 1.0))
+        own = d - problem.n_context
+        repeats = math.ceil(_ENOUGH / max(_SHARE * float((~problem.M[:, :own]).sum()), 1.0))
         repeats = min(repeats, _MOST_REPEATS)
         self._plan = replace(plan, schedule=Schedule.auto(d, n), start=MeanStart(), device=None)
         self._seeds = run_rng.integers(2**32, size=repeats)
         self._rows = n
         sets = hidden_sets(problem.given, problem.groups, _SHARE, repeats, hiding_rng, problem.n_context)
-        own = d - problem.n_context
         per_column = max(sum(entries.sum() for entries in sets) / own, 1.0)
         n_shown = _SHOWN if wide else math.ceil(_PLENTY / per_column)
         self._narrow = 2 * n_shown <= own

@@ -273,7 +273,7 @@ def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> tuple[Prob
     enough = (~np.isnan(given)).sum(axis=0) >= 4
     groups = [group for group in problem.groups if enough[list(group)].all()]
     columns = sorted(column for group in groups for column in group)
-    if len(columns) < 2:
+    if len(columns) < 2 or len(columns) <= problem.n_context:
         return None, np.array(columns, dtype=np.intp)
     place = {column: position for position, column in enumerate(columns)}
     sample = Problem.of(

@@ -137,7 +137,8 @@ def how_much(problem: Problem) -> tuple[float, int]:
 
     As little as tells: every entry that is hidden makes the table a little harder than it is.
     """
-    per_column = (~problem.M).sum() / max(problem.shape[1], 1)
+    own = problem.shape[1] - problem.n_context
+    per_column = (~problem.M[:, :own]).sum() / max(own, 1)
     share = float(np.clip(_ENOUGH / max(per_column, 1.0), 0.02, 0.1))
     if large(problem):
         return share, 1
@@ -146,7 +147,8 @@ def how_much(problem: Problem) -> tuple[float, int]:
 
 def large(problem: Problem) -> bool:
     """Has the table so many entries that one set of hidden ones tells enough?"""
-    return problem.M.size > _MANY_ENTRIES
+    n, d = problem.shape
+    return n * (d - problem.n_context) > _MANY_ENTRIES
 
 
 def root_mean_square(x: Array) -> float:
