@@ -405,12 +405,12 @@ class TestTime:
     def test_gaps_of_many_rows_are_expected_honestly(self):
         """Single entries that are hidden have neighbours in time; those in the gaps do not."""
         rng = np.random.default_rng(1)
-        truth = pd.DataFrame(rng.standard_normal((600, 3)).cumsum(axis=0), columns=list("abc"))
+        truth = pd.DataFrame(rng.standard_normal((300, 3)).cumsum(axis=0), columns=list("abc"))
         gaps = np.zeros(truth.shape, dtype=bool)
         for column in gaps.T:
-            for first in rng.integers(600, size=8):
+            for first in rng.integers(300, size=4):
                 column[first : first + 20] = True
-        frame = truth.mask(gaps).assign(step=np.arange(600.0))
+        frame = truth.mask(gaps).assign(step=np.arange(300.0))
         imputer = TableImputer(time="step", random_state=0).fit(frame)
         off = ((imputer.completed_[list("abc")] - truth).to_numpy() / truth.std().to_numpy())[gaps]
         said = {one.column: one.error for one in imputer.accuracy_}
