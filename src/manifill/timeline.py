@@ -99,11 +99,12 @@ class _Column:
     def own(self, wide: bool) -> Array:
         """(n, 1 or 3), where the table has its rows."""
         means = self._own_means()
-        near = self._expected(means)
+        near = means[:, : 1 + len(_NEAR)]
+        found = near @ self._fitted(means, np.arange(len(self.known)))
         for fold in self._folds:
-            others = np.delete(np.arange(len(self.known)), fold)
-            near[self.known[fold]] = self._expected(means, others)[self.known[fold]]
-        return self._beside(near, means, wide)
+            rows, others = self.known[fold], np.delete(np.arange(len(self.known)), fold)
+            found[rows] = near[rows] @ self._fitted(means, others)
+        return self._beside(found, means, wide)
 
     def at(self, t: Array, wide: bool) -> Array:
         """(m, 1 or 3), at other moments."""
@@ -171,12 +172,6 @@ class _Column:
             number = np.maximum(left - lowest + highest - right, 1)
             means.append(total / number * np.exp(-near / (2 * width + 1)))
         return np.stack(means, axis=1)
-
-    def _expected(self, means: Array, learned_from: Indices | None = None) -> Array:
-        """(n,), what the near means say, with weights learned from these known values, or all."""
-        some = np.arange(len(self.known)) if learned_from is None else learned_from
-        weights = self._fitted(means, some)
-        return np.asarray(means[:, : len(weights)] @ weights)
 
     def _fitted(self, means: Array, some: Indices) -> Array:
         """What the near means count: least squares, with some belief in zero."""
