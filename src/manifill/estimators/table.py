@@ -150,9 +150,14 @@ class TableImputer(TransformerMixin, BaseEstimator):
         ):
             raise InvalidInput(
                 "time must name a column of dates, times or numbers in which nothing is missing; "
-                f"got {self.time!r}."
+                f"got {self.time!r}. These could: {', '.join(self._possible_times(numbers)) or 'none'}."
             )
         return field.first
+
+    def _possible_times(self, numbers: Array) -> list[str]:
+        complete = ~np.isnan(numbers).any(axis=0)
+        fields = (field for field in self._encoding if isinstance(field.variable, Quantity))
+        return [str(field.name) for field in fields if complete[field.first]]
 
     @property
     def time_weight_(self) -> float | None:
