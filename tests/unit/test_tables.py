@@ -470,7 +470,7 @@ class TestTime:
     @pytest.mark.parametrize("time", ["nobody", "word", "gaps"])
     def test_what_is_no_time(self, time):
         frame = pd.DataFrame({"x": [1.0, None, 3.0], "word": ["a", "b", "a"], "gaps": [1.0, 2.0, None]})
-        with pytest.raises(InvalidInput, match="time must name a column.*These could: day"):
+        with pytest.raises(InvalidInput, match=r"time must name a column.*These could: day"):
             TableImputer(time=time).fit(frame.assign(day=[1.0, 2.5, 3.25]))
 
 

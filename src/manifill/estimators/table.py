@@ -155,7 +155,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         return field.first
 
     def _possible_times(self, numbers: Array) -> list[str]:
-        complete = ~np.isnan(numbers).any(axis=0)
+        complete = np.asarray(~np.isnan(numbers).any(axis=0))
         fields = (field for field in self._encoding if isinstance(field.variable, Quantity))
         return [str(field.name) for field in fields if complete[field.first]]
 
