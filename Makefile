@@ -10,8 +10,9 @@ READY := .venv/ready
 demo: $(READY)          ## fill damaged pictures and show what came out
 	$(BIN)/manifill demo
 
+# A process for each core, each with one thread: threads of BLAS that wait for each other take half as long again.
 test: $(READY)          ## all tests, doctests included
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 check: $(READY) lint test  ## lint, strict types, tests
 

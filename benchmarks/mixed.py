@@ -132,7 +132,7 @@ def run(smoke: bool = False) -> Table:
             means.setdefault(method, []).append((wrong, error))
             cells.append(f"{wrong:.3f} ({error:.3f})")
         table.add_row(name, str(len(frame)), *cells)
-        if smoke and len(means[OURS]) == 2:
+        if smoke:
             break
     average = (np.mean(one, axis=0) for one in means.values())
     table.add_row("mean", "", *(f"{wrong:.3f} ({error:.3f})" for wrong, error in average))

@@ -22,10 +22,10 @@ OURS = "manifill, columns learned, rows a line"
 def sets(smoke: bool = False) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Name, table (time, sensors) with the gaps it came with, and True where a value is hidden."""
     if smoke:
-        phase = np.random.default_rng(0).uniform(0, 6, 6)
-        X = np.sin(np.arange(150)[:, None] / 8 + phase)
+        phase = np.random.default_rng(0).uniform(0, 6, 4)
+        X = np.sin(np.arange(80)[:, None] / 8 + phase)
         yield "waves, scattered 30%", X, mcar(X.shape, 0.3, 0)
-        yield "waves, runs 20%", X, runs(X, 0.2, 24, 0)
+        yield "waves, runs 20%", X, runs(X, 0.2, 12, 0)
         return
     if (traffic := load("metr_la_week")) is not None:
         yield "METR-LA, scattered 30%", traffic["X"], mcar(traffic["X"].shape, 0.3, 0)

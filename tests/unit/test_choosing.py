@@ -13,7 +13,7 @@ from manifill.progress import listening
 from manifill.solvers import Landmarks, Local, Ridge, Spectral
 from manifill.sweep import LinearStart, MeanStart, Member, Problem, Recipe, SweepLimit, sweeps
 from manifill.tuning import Accuracy, audition, choosing, hidden, hidden_sets, hide, stack
-from manifill.tuning.accuracy import reliance
+from manifill.tuning.accuracy import Evidence, accuracy, reliance
 from manifill.tuning.audition import Stage
 from manifill.tuning.hidden import like_the_missing
 from manifill.tuning.plan import Plan
@@ -150,6 +150,21 @@ class TestReliance:
             recipe = Recipe((Member(Gaussian(), solver),), reliance=np.zeros(6))
             *_, last = sweeps(problem, recipe=recipe, stopping=[SweepLimit(1)], rng=0)
             np.testing.assert_allclose(last.Z[problem.M], 0, atol=1e-12)
+
+
+def test_hidden_entries_that_all_are_the_mean_say_nothing_of_the_others():
+    def entry(found, truth):
+        one = np.array([0])
+        return Evidence(
+            rows=one, columns=one, found=np.array([found]), truth=np.array([truth]), weight=one + 1.0
+        )
+
+    rehearsed, unit = entry(0.5, 1.0), np.ones(1)
+    said = [
+        accuracy(rehearsed, auditioned, unit, np.ones(1))[0].error for auditioned in (None, entry(0.4, 0.0))
+    ]
+    assert np.isfinite(said).all()
+    assert said[0] == said[1]
 
 
 class TestRecipes:

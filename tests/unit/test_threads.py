@@ -3,7 +3,7 @@ import threading
 import joblib
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from manifill.errors import InvalidInput
 from manifill.threads import Workers, n_workers, product, share, share_rows, symmetric_product
@@ -11,6 +11,23 @@ from manifill.threads import Workers, n_workers, product, share, share_rows, sym
 
 def blas_threads():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+@pytest.fixture(autouse=True)
+def two_threads_of_blas():
+    """As on a machine of two cores, though the tests themselves are run with one thread each."""
+    before = blas_threads()
+    set_blas_threads([2] * len(before))
+    assert blas_threads() == [2] * len(before)
+    yield
+    set_blas_threads(before)
+
+
+def set_blas_threads(numbers):
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    for library, number in zip(libraries, numbers, strict=True):
+        library.set_num_threads(number)
+        getattr(library, "clear_controlling_thread", lambda: None)()
 
 
 def test_blas_is_held_to_one_thread_and_given_back():

@@ -7,6 +7,7 @@ from manifill import IGHImputer
 from manifill.errors import InvalidInput
 from manifill.geometry import Learned, Line
 from manifill.geometry import restoring as restoring_module
+from manifill.geometry import windows as windows_module
 from manifill.metrics import rmse
 from manifill.timeline import Timeline
 
@@ -122,8 +123,8 @@ class TestContext:
 
 class TestLongTables:
     def test_rows_are_filled_in_parts_that_fade(self, monkeypatch):
-        monkeypatch.setattr(restoring_module, "_MOST_ROWS", 60)
-        monkeypatch.setattr(restoring_module, "_OVERLAP", 10)
+        monkeypatch.setattr(restoring_module, "MOST_ROWS", 60)
+        monkeypatch.setattr(windows_module, "_OVERLAP", 10)
         t = np.arange(260)[:, None] / 9
         truth = np.sin(t + np.arange(6)) + 0.2 * np.sin(3.1 * t)
         X = np.where(np.random.default_rng(0).random(truth.shape) < 0.3, np.nan, truth)
@@ -135,7 +136,7 @@ class TestLongTables:
         np.testing.assert_array_equal(drawn[~np.isnan(X)], X[~np.isnan(X)])
 
     def test_rows_without_order_are_taken_at_random(self, monkeypatch):
-        monkeypatch.setattr(restoring_module, "_MOST_ROWS", 60)
+        monkeypatch.setattr(restoring_module, "MOST_ROWS", 60)
         rng = np.random.default_rng(0)
         angle = rng.uniform(0, 6, (200, 1))
         truth = np.sin(angle + np.arange(5))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from manifill.arrays import Array, Mask, Table, to_numpy
 from manifill.checks import as_generator
 from manifill.errors import InvalidInput
-from manifill.estimators.in_time import WIDEST, what_they_count
 from manifill.geometry import (
     Field,
     FieldProblem,
@@ -25,11 +24,11 @@ from manifill.geometry import (
     stages,
 )
 from manifill.geometry.axes import separate
-from manifill.geometry.columns import as_geometry
+from manifill.geometry.columns import Likeness, as_geometry
 from manifill.geometry.restoring import Beside
+from manifill.geometry.surroundings import from_surroundings, timeline_of
 from manifill.sweep import GivenStart, Problem, Recipe, State, Status, SweepLimit, SweepRecord
 from manifill.threads import Workers
-from manifill.timeline import Timeline
 from manifill.tuning import Accuracy, Plan
 from manifill.tuning.accuracy import ColumnAccuracy
 
@@ -131,39 +130,29 @@ def fill_beside(
     start = None if isinstance(plan.start, GivenStart) else plan.start
     patient = replace(plan, deadline=math.inf, start=start)
 
-    def swept(part: FieldProblem, companions: Array) -> Any:
-        table = np.hstack([part.given, companions])
-        empty: Mask = np.asarray(np.isnan(table).all(axis=0))
-        table[0, empty] = problem.scaling.restore(np.zeros((1, len(found[0]))))[0, empty[: len(found[0])]]
-        more, weights = companions.shape[1], problem.scaling.weight
-        some = Problem.of(
-            table,
-            groups=problem.groups,
-            bounds=np.hstack([problem.bounds, np.full((2, more), [[-np.inf], [np.inf]])]),
-            weights=np.append(weights, what_they_count(companions, weights)),
-            n_context=more,
-        )
-        *_, last = patient.run(some, recipe, as_generator(random_state), [SweepLimit(plan.max_sweeps)])
-        return part.standard(last.X[:, : len(found[0])])
-
+    @cache
     def rows_only(part: FieldProblem) -> Any:
-        return found if part is whole else swept(part, np.empty((len(part.given), 0)))
+        if part is whole:
+            return found
+        table = np.array(part.given)
+        empty: Mask = np.asarray(np.isnan(table).all(axis=0))
+        table[0, empty] = problem.scaling.restore(np.zeros_like(found[:1]))[0, empty]
+        some = Problem.of(table, groups=problem.groups, bounds=problem.bounds, weights=problem.scaling.weight)
+        *_, last = patient.run(some, recipe, as_generator(random_state), [SweepLimit(plan.max_sweeps)])
+        return part.standard(last.X)
 
-    def in_time(wide: bool) -> Beside:
-        return lambda part: swept(part, _timeline(part).companions(wide=wide))
+    def around(geometry: Likeness, part: FieldProblem) -> Any:
+        likeness = geometry.likeness(part.Y.astype(np.float64), part.M)
+        return from_surroundings(part, likeness, rows_only(part), as_generator(random_state))
 
     beside: list[Beside] = [rows_only]
+    if isinstance(columns, Likeness):
+        beside += [partial(around, columns)]
     if rows is not None:
-        beside += [lambda part: _timeline(part).expected(), in_time(False)]
-        beside += [in_time(True)] if len(found[0]) <= WIDEST else []
+        beside += [lambda part: timeline_of(part).expected()]
     return restore_field(
         whole, as_generator(random_state), device=plan.device, n_jobs=plan.n_jobs, beside=beside
     )
-
-
-def _timeline(part: FieldProblem) -> Timeline:
-    known = np.where(part.M, np.nan, part.Y).reshape(part.given.shape)
-    return Timeline(known, np.arange(len(known), dtype=np.float64))
 
 
 def accuracy_of(restored: Restored, labels: list[Any]) -> Accuracy:

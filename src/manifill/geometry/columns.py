@@ -1,7 +1,7 @@
 """What is known of the layout of columns: a grid, a line, points, distances, a kernel; or learned."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,13 @@ class Geometry(Protocol):
     def axes(self, n_columns: int, Z: Array, M: Mask) -> tuple[Axis, ...]: ...
 
     def some(self, kept: Mask) -> "Geometry": ...
+
+
+@runtime_checkable
+class Likeness(Protocol):
+    """A geometry that says of each two columns how alike they are, (d, d), as a correlation does."""
+
+    def likeness(self, Z: Array, M: Mask) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,12 @@ class Affinities:
     def axes(self, n_columns: int, Z: Array, M: Mask) -> tuple[Axis, ...]:
         return (eigenvectors(np.asarray(self.kernel, dtype=np.float64)),)
 
+    def likeness(self, Z: Array, M: Mask) -> Array:
+        """The kernel, of each column with itself 1."""
+        K = np.asarray(self.kernel, dtype=np.float64)
+        sizes = np.sqrt(np.maximum(np.diag(K), 1e-300))
+        return np.asarray(K / sizes / sizes[:, None])
+
     def some(self, kept: Mask) -> "Affinities":
         """Only of the columns that are kept."""
         return self if kept.all() else Affinities(np.asarray(self.kernel)[np.ix_(kept, kept)])
@@ -146,12 +159,13 @@ class Learned:
         return (n_columns,)
 
     def axes(self, n_columns: int, Z: Array, M: Mask) -> tuple[Axis, ...]:
+        return (eigenvectors(self.likeness(Z, M), per_octave=3),)
+
+    def likeness(self, Z: Array, M: Mask) -> Array:
+        """Correlations. Two columns known together in few rows are taken for less alike than they seem."""
         known = (~M).astype(np.float64)
         values = np.where(M, 0.0, Z)
-        together = known.T @ known
-        # Two columns known together in few rows are taken for less alike than they seem.
-        correlations = (values.T @ values) / (together + _FEW)
-        return (eigenvectors(correlations, per_octave=3),)
+        return np.asarray((values.T @ values) / (known.T @ known + _FEW))
 
     def some(self, kept: Mask) -> "Learned":
         return self

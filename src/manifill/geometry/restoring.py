@@ -1,17 +1,17 @@
 """Fill a field: rehearse on hidden entries what each stage is worth, then fill, and say how sure it is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array, Indices, Mask, Table, to_numpy
+from manifill.arrays import Array, Mask, Table, to_numpy
 from manifill.geometry.filling import Filled, Stage, stages
 from manifill.geometry.hiding import hide, places
 from manifill.geometry.problem import FieldProblem
-from manifill.geometry.windows import windows
+from manifill.geometry.windows import Part, parts
 from manifill.progress import say
 from manifill.threads import Workers
 from manifill.tuning.stacking import stack
@@ -19,10 +19,10 @@ from manifill.tuning.stacking import stack
 # Entries that a rehearsal looks at: with more, weights do not become better.
 _REHEARSED = 200 * 4096
 _FEWEST_ROWS = 50
-# Rows that are compared with each other at a time, for each a row of a matrix; and rows where parts overlap.
-_MOST_ROWS, _OVERLAP = 2500, 100
+# Rows that are compared with each other at a time, for each a row of a matrix.
+MOST_ROWS = 2500
 # Which part of the squared error of the best single fill a sum of several may leave to be worth it.
-_WORTH = 0.98
+_WORTH = 0.995
 
 Beside = Callable[[FieldProblem], npt.NDArray[Any]]
 """Another way to fill a problem: (n, ...) in its standard units."""
@@ -62,18 +62,6 @@ class Rehearsal:
             if here.sum() >= _ENOUGH and kind < len(widths):
                 widths[kind] = _quantile(np.abs(self.misses[here]), np.ones(int(here.sum())), level)
         return np.asarray(widths[kinds])
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Some rows that are filled together, and how much each counts: where parts overlap, they fade."""
-
-    rows: Indices
-    share: Array
-
-    def spread(self, Z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Rows of this part, weighted by their share."""
-        return np.asarray(Z * self.share.reshape(-1, *[1] * (Z.ndim - 1)).astype(Z.dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,16 +164,19 @@ def restore_field(
             rehearsal = rehearse(problem, plan, hidden_rng, device, beside)
         weights = np.eye(len(plan))[-1] if rehearsal is None else rehearsal.weights
         used = _used(plan, rehearsal)
-        parts, last = tuple(_parts(problem, draw_rng)), None
+        whole, last = (
+            tuple(parts(len(problem.M), MOST_ROWS, draw_rng, in_order=problem.rows is not None)),
+            None,
+        )
         Z = np.zeros(problem.Y.shape, problem.Y.dtype)
-        for part in parts:
+        for part in whole:
             steps = stages(problem.some_rows(part.rows), plan[: used + 1], draw_rng, device)
             for weight, last in zip(weights, steps, strict=False):
                 Z[part.rows] += part.spread(weight * last.Z)
         for weight, other in zip(weights[len(plan) :], beside, strict=False):
             Z += weight * other(problem) if weight else 0
     Z = np.where(problem.M, Z, problem.Y)
-    return Restored(problem, Z, plan, rehearsal, parts, last if len(parts) == 1 else None, device)
+    return Restored(problem, Z, plan, rehearsal, whole, last if len(whole) == 1 else None, device)
 
 
 def _used(plan: tuple[Stage, ...], rehearsal: Rehearsal | None) -> int:
@@ -193,15 +184,6 @@ def _used(plan: tuple[Stage, ...], rehearsal: Rehearsal | None) -> int:
     if rehearsal is None:
         return len(plan) - 1
     return int(max(np.flatnonzero(rehearsal.weights[: len(plan)]), default=0))
-
-
-def _parts(problem: FieldProblem, rng: np.random.Generator) -> Iterator[Part]:
-    """All rows where they are few; else windows of rows in order, or rows at random."""
-    n = len(problem.M)
-    places = windows(n, _MOST_ROWS, _OVERLAP if problem.rows is not None else 0)
-    order = np.arange(n) if problem.rows is not None or len(places) == 1 else rng.permutation(n)
-    for place in places:
-        yield Part(np.sort(order[place.slice]), place.ramp)
 
 
 def rehearse(
@@ -268,7 +250,7 @@ def _weights(fills: Array, truth: Array, counts: Array, rows: npt.NDArray[Any]) 
 
 def _some_rows(problem: FieldProblem, rng: np.random.Generator) -> Any:
     n = len(problem.M)
-    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _REHEARSED // problem.given.shape[1]))
+    most = min(MOST_ROWS, max(_FEWEST_ROWS, _REHEARSED // problem.given.shape[1]))
     if n <= most:
         return slice(None)
     if problem.rows is not None:

@@ -1,11 +1,17 @@
-"""Windows of one direction that overlap, so that one can fade into the next."""
+"""Windows of one direction that overlap, so that one can fade into the next; and parts of a table's rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from manifill.arrays import Array, Indices
+
+# Rows where parts overlap that are in order.
+_OVERLAP = 100
 
 
 @dataclass(frozen=True)
@@ -42,3 +48,23 @@ def windows(size: int, most: int, overlap: int) -> list[Window]:
         Window(first, after + overlap, overlap * (i > 0), overlap * (i < count - 1))
         for i, (first, after) in enumerate(pairwise(edges.tolist()))
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows that are filled together, and how much each counts: where parts overlap, they fade."""
+
+    rows: Indices
+    share: Array
+
+    def spread(self, Z: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Rows of this part, weighted by their share."""
+        return np.asarray(Z * self.share.reshape(-1, *[1] * (Z.ndim - 1)).astype(Z.dtype))
+
+
+def parts(n: int, most: int, rng: np.random.Generator, *, in_order: bool) -> Iterator[Part]:
+    """All of n rows where they are no more than about `most`; else windows of them in order, or at random."""
+    places = windows(n, most, _OVERLAP if in_order else 0)
+    order = np.arange(n) if in_order or len(places) == 1 else rng.permutation(n)
+    for place in places:
+        yield Part(np.sort(order[place.slice]), place.ramp)

@@ -142,7 +142,7 @@ def accuracy(
     left, before, weight, number = rehearsed.sums(relied_on)
     if auditioned is not None:
         more, base, *size = auditioned.sums(relied_on)
-        if more.sum() > 0 and before.sum() > 0:
+        if min(more.sum(), base.sum(), before.sum()) > 0:
             left = left + more * (left.sum() / before.sum()) / (more.sum() / base.sum())
             before, weight, number = before + base, weight + size[0], number + size[1]
     # Hidden entries that all happen to be the mean do not say that nothing can go wrong.

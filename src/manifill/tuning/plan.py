@@ -53,7 +53,7 @@ class Plan:
     ) -> Iterable[State]:
         rules = list(stopping)
         if math.isfinite(self.deadline):
-            rules.append(TimeLimit(max(self.deadline - time.monotonic(), 1e-3)))
+            rules.append(TimeLimit(max(self.deadline - time.monotonic(), 1e-9)))
         return sweeps(
             problem,
             recipe=recipe,
