@@ -90,6 +90,15 @@ class TestEdges:
         assert np.isfinite(found).all()
         np.testing.assert_array_equal(found[~problem.M], problem.Y[~problem.M])
 
+    @pytest.mark.parametrize("unit", [1e-200, 1e200])
+    def test_units_do_not_matter(self, unit):
+        X = roads(n=60, n_roads=1)
+        X[mcar(X.shape, 0.2, 0)] = np.nan
+        imputer = IGHImputer(columns=Learned(), rows=Line(), random_state=0)
+        plain = imputer.fit_transform(X)
+        np.testing.assert_allclose(imputer.fit_transform(X * unit), plain * unit, rtol=1e-6)
+        assert np.isfinite(imputer.restored_.rehearsal.error)
+
     @pytest.mark.parametrize("rows", [Line(), None])
     def test_tables_that_are_much_work_are_filled_in_parts(self, rows, monkeypatch):
         X = roads(n=600, n_roads=3)

@@ -11,6 +11,7 @@ import numpy as np
 from manifill.arrays import Array, Mask, Table, to_numpy
 from manifill.checks import as_generator
 from manifill.errors import InvalidInput
+from manifill.estimators.in_time import WIDEST, what_they_count
 from manifill.geometry import (
     Field,
     FieldProblem,
@@ -130,22 +131,35 @@ def fill_beside(
     start = None if isinstance(plan.start, GivenStart) else plan.start
     patient = replace(plan, deadline=math.inf, start=start)
 
+    # In a wide table companions in time add little to the surroundings, and cost as much as all rows again.
+    with_companions = rows is not None and len(found[0]) <= WIDEST
+
     @cache
-    def rows_only(part: FieldProblem) -> Any:
-        if part is whole:
+    def swept(part: FieldProblem, in_time: bool = False) -> Any:
+        if part is whole and not in_time:
             return found
-        table = np.array(part.given)
+        companions = timeline_of(part).companions() if in_time else np.empty((len(part.given), 0))
+        table = np.hstack([part.given, companions])
         empty: Mask = np.asarray(np.isnan(table).all(axis=0))
-        table[0, empty] = problem.scaling.restore(np.zeros_like(found[:1]))[0, empty]
-        some = Problem.of(table, groups=problem.groups, bounds=problem.bounds, weights=problem.scaling.weight)
+        table[0, empty] = problem.scaling.restore(np.zeros_like(found[:1]))[0, empty[: len(found[0])]]
+        more, weights = companions.shape[1], problem.scaling.weight
+        some = Problem.of(
+            table,
+            groups=problem.groups,
+            bounds=np.hstack([problem.bounds, np.full((2, more), [[-np.inf], [np.inf]])]),
+            weights=np.append(weights, what_they_count(companions, weights)),
+            n_context=more,
+        )
         *_, last = patient.run(some, recipe, as_generator(random_state), [SweepLimit(plan.max_sweeps)])
-        return part.standard(last.X)
+        return part.standard(last.X[:, : len(found[0])])
 
     def around(geometry: Likeness, part: FieldProblem) -> Any:
         likeness = geometry.likeness(part.Y.astype(np.float64), part.M)
-        return from_surroundings(part, likeness, rows_only(part), as_generator(random_state))
+        return from_surroundings(part, likeness, swept(part, with_companions), as_generator(random_state))
 
-    beside: list[Beside] = [rows_only]
+    beside: list[Beside] = [swept]
+    if with_companions:
+        beside += [partial(swept, in_time=True)]
     if isinstance(columns, Likeness):
         beside += [partial(around, columns)]
     if rows is not None:

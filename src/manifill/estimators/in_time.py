@@ -20,7 +20,7 @@ _SWEEPS, _ROWS, _SHARE = 6, 1000, 0.08
 _HIDDEN, _MOST_COPIES, _FEWEST = 0.05, 50, 4
 # Companions of a column: none, the near one, or the wide ones too, in tables that are not wide themselves.
 _KINDS = (0, 1, 3)
-_WIDEST = 64
+WIDEST = 64
 # The least that a companion counts.
 _LEAST = 0.01
 
@@ -70,7 +70,7 @@ class InTime:
     def fitting(self, imputer: Any) -> Any:
         """An imputer of the numbers as one of `table`."""
         weights = np.array(imputer.column_weights, dtype=np.float64)
-        more = _what_they_count(self.table[:, len(weights) :], np.delete(weights, self.column))
+        more = what_they_count(self.table[:, len(weights) :], np.delete(weights, self.column))
         weights[self.column] = self.weight
         return clone(imputer).set_params(
             column_weights=[*weights.tolist(), *more.tolist()],
@@ -79,7 +79,7 @@ class InTime:
         )
 
 
-def _what_they_count(companions: Array, weights: Array) -> Array:
+def what_they_count(companions: Array, weights: Array) -> Array:
     """(k d,), what companions (n, k d) of columns with these weights (d,) count when rows are compared.
 
     As much as they vary, in units of their column: one that expects little, since time tells nothing of its
@@ -113,7 +113,7 @@ def chosen(imputer: Any, numbers: Array, column: int) -> InTime:
             np.sqrt(np.mean((((found - numbers[rows]) / np.where(spread > 0, spread, 1))[where]) ** 2))
         )
 
-    kinds = [kind for kind in _KINDS if kind < 3 or numbers.shape[1] <= _WIDEST]
+    kinds = [kind for kind in _KINDS if kind < 3 or numbers.shape[1] <= WIDEST]
     plain = InTime(seen, column, weight=_NEXT_TO_NOTHING)
     ways = [replace(plain, companions=kind) for kind in kinds]
     errors = [error(way) for way in ways]

@@ -207,7 +207,8 @@ def rehearse(
     fills += [other(damaged)[H].astype(np.float64) for other in beside]
     weights = _weights(np.stack(fills), truth, hidden.weight, np.nonzero(H)[0])
     misses = weights @ np.stack(fills) - truth
-    unit = float(np.sqrt(np.mean(np.square(problem.scale))))
+    largest = float(np.max(problem.scale))
+    unit = largest * float(np.sqrt(np.mean(np.square(problem.scale / largest))))
 
     def size(off: Array) -> float:
         return unit * float(np.sqrt(np.mean(hidden.weight * off**2)))
