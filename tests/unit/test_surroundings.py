@@ -10,10 +10,10 @@ from manifill.geometry.surroundings import from_surroundings
 from manifill.metrics import rmse
 
 
-def roads(n=200, n_roads=8):
+def roads(n=200, n_roads=8, window=9):
     """Sensors on roads that have nothing to do with each other; a wave goes along each, a row a sensor."""
     noise = np.random.default_rng(0).standard_normal((n + 40, n_roads))
-    waves = np.apply_along_axis(lambda x: np.convolve(x, np.hanning(9), mode="same"), 0, noise)
+    waves = np.apply_along_axis(lambda x: np.convolve(x, np.hanning(window), mode="same"), 0, noise)
     X = np.hstack([waves[20 + lag : 20 + lag + n] for lag in range(4)])
     return X / X.std(axis=0)
 
@@ -32,13 +32,17 @@ class TestFill:
         assert errors[0] < 0.7 * errors[1] < 0.7 * 0.7
 
     def test_an_imputer_takes_it_where_hidden_entries_say_so(self):
-        X = roads()
+        X = np.tanh(3 * roads(window=5))  # jammed or free: jams go along the road
         M = mcar(X.shape, 0.3, 1)
         damaged = np.where(M, np.nan, X)
         imputer = IGHImputer(columns=Learned(), rows=Line(), random_state=0)
         filled = imputer.fit_transform(damaged)
         np.testing.assert_array_equal(filled[~M], X[~M])
         np.testing.assert_array_equal(filled, imputer.fit_transform(damaged))
+        restored = imputer.restored_
+        surroundings = len(restored.plan) + 2  # after the stages, rows only, and rows with companions
+        assert restored.rehearsal.weights[surroundings] > 0.3
+        assert np.argmin(restored.rehearsal.errors) == surroundings
         assert rmse(X, filled, M) < 0.8 * rmse(X, IGHImputer(random_state=0).fit_transform(damaged), M)
 
     def test_which_columns_are_near_is_what_the_geometry_says(self):

@@ -131,14 +131,7 @@ def fill_beside(
     start = None if isinstance(plan.start, GivenStart) else plan.start
     patient = replace(plan, deadline=math.inf, start=start)
 
-    # In a wide table companions in time add little to the surroundings, and cost as much as all rows again.
-    with_companions = rows is not None and len(found[0]) <= WIDEST
-
-    @cache
-    def swept(part: FieldProblem, in_time: bool = False) -> Any:
-        if part is whole and not in_time:
-            return found
-        companions = timeline_of(part).companions() if in_time else np.empty((len(part.given), 0))
+    def swept(part: FieldProblem, companions: Array) -> Any:
         table = np.hstack([part.given, companions])
         empty: Mask = np.asarray(np.isnan(table).all(axis=0))
         table[0, empty] = problem.scaling.restore(np.zeros_like(found[:1]))[0, empty[: len(found[0])]]
@@ -153,13 +146,24 @@ def fill_beside(
         *_, last = patient.run(some, recipe, as_generator(random_state), [SweepLimit(plan.max_sweeps)])
         return part.standard(last.X[:, : len(found[0])])
 
+    @cache
+    def rows_only(part: FieldProblem) -> Any:
+        return found if part is whole else swept(part, np.empty((len(part.given), 0)))
+
+    @cache
+    def in_time(part: FieldProblem) -> Any:
+        return swept(part, timeline_of(part).companions())
+
+    beside: list[Beside] = [rows_only]
+    # In a wide table companions add little to the surroundings, and cost as much as all rows again.
+    if rows is not None and len(found[0]) <= WIDEST:
+        beside += [in_time]
+    start_of_surroundings = beside[-1]
+
     def around(geometry: Likeness, part: FieldProblem) -> Any:
         likeness = geometry.likeness(part.Y.astype(np.float64), part.M)
-        return from_surroundings(part, likeness, swept(part, with_companions), as_generator(random_state))
+        return from_surroundings(part, likeness, start_of_surroundings(part), as_generator(random_state))
 
-    beside: list[Beside] = [swept]
-    if with_companions:
-        beside += [partial(swept, in_time=True)]
     if isinstance(columns, Likeness):
         beside += [partial(around, columns)]
     if rows is not None:

@@ -164,10 +164,8 @@ def restore_field(
             rehearsal = rehearse(problem, plan, hidden_rng, device, beside)
         weights = np.eye(len(plan))[-1] if rehearsal is None else rehearsal.weights
         used = _used(plan, rehearsal)
-        whole, last = (
-            tuple(parts(len(problem.M), MOST_ROWS, draw_rng, in_order=problem.rows is not None)),
-            None,
-        )
+        in_order, last = problem.rows is not None, None
+        whole = tuple(parts(len(problem.M), MOST_ROWS, draw_rng, in_order=in_order))
         Z = np.zeros(problem.Y.shape, problem.Y.dtype)
         for part in whole:
             steps = stages(problem.some_rows(part.rows), plan[: used + 1], draw_rng, device)
