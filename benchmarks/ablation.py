@@ -33,7 +33,7 @@ WITHOUT: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "linear start always": ({"start": "linear"}, []),
     "no relaxation": ({}, [(audition, "_OVER", 1.0)]),
     "one sweep over the columns, no more": ({}, [(choosing, "_WORTH", np.inf)]),
-    "no reliance": ({}, [(choosing, "reliance", lambda columns, found, truth, d: np.ones(d))]),
+    "no shrinkage": ({}, [(choosing, "shrinkage", lambda columns, found, truth, d: np.ones(d))]),
 }
 
 

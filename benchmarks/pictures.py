@@ -226,5 +226,5 @@ def _loaded(name: str) -> np.ndarray | None:
 
 def _moving(n: int, size: int) -> np.ndarray:
     """A blob that goes from side to side, in order."""
-    X, position = moving_blob(n, size=size, seed=0)
+    X, position = moving_blob(n, size=size, random_state=0)
     return X[np.argsort(position[:, 1])]

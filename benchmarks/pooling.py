@@ -46,7 +46,7 @@ def one(mechanism: str, n: int, m: int, seed: int) -> dict[str, np.ndarray]:
     X, M = world(mechanism, n, seed)
     frame = pd.DataFrame(np.where(M, np.nan, X), columns=["x", "z", "y"])
     imputer = TableImputer(random_state=seed, n_jobs=1).fit(frame)
-    fits = [regression(table.to_numpy()) for table in imputer.draws(m, seed=seed)]
+    fits = [regression(table.to_numpy()) for table in imputer.draws(m, random_state=seed)]
     pooled = pool([b for b, _ in fits], [e for _, e in fits], df=n - 3)
     low, high = pooled.interval(0.95).T
     b, e = regression(imputer.completed_.to_numpy())

@@ -16,8 +16,8 @@ from benchmarks.fills import fill
 from benchmarks.speed import FULL, SMOKE, ours
 from manifill.kernels import Gaussian
 from manifill.solvers import Columns
-from manifill.sweep.ledger import Ledger
-from manifill.threads import Workers
+from manifill._fillers.sweep.ledger import Ledger
+from manifill._threads import Workers
 
 KNOWN_ROWS = (120, 200, 280, 400)
 STEPS = {

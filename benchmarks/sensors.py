@@ -13,10 +13,10 @@ from benchmarks.data import load
 from benchmarks.picture_peers import interpolated
 from manifill import IGHImputer, TableImputer
 from manifill.amputation import mcar
-from manifill.geometry import Learned, Line
+from manifill.layouts import Learned
 from manifill.metrics import rmse
 
-OURS = "manifill, columns learned, rows a line"
+OURS = "manifill, columns learned, rows in time"
 
 
 def sets(smoke: bool = False) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -49,7 +49,7 @@ def runs(X: np.ndarray, rate: float, longest: int, seed: int) -> np.ndarray:
 
 def methods() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     """Everybody who takes part, by name."""
-    ours = IGHImputer(columns=Learned(), rows=Line(), random_state=0)
+    ours = IGHImputer(layout=Learned(), times="even", random_state=0)
     return {
         OURS: ours.fit_transform,
         "manifill, table with time": _with_time,

@@ -9,9 +9,9 @@ from benchmarks.results import Result
 from manifill.kernels import Gaussian, Laplacian, MedianDistance, SemiLinear
 from manifill.plots import error_surface, look
 from manifill.solvers import Ridge
-from manifill.sweep import Problem, Recipe
+from manifill._fillers.sweep import Problem, Ensemble
 from manifill.tuning import Plan
-from manifill.tuning.audition import Stage
+from manifill._selection.screening import Stage
 
 SETS = (
     ("concrete", "concrete strength, 500 × 9", Laplacian),
@@ -58,7 +58,7 @@ def _surface(X: np.ndarray, base: type, multiples: np.ndarray, ridges: np.ndarra
     first = (
         (Gaussian(MedianDistance(2.0)), Ridge(0.01)) if wide else (SemiLinear(Laplacian(), 0.3), Ridge(0.1))
     )
-    stage = Stage(problem, Plan(), Recipe.of(*first), wide, np.random.default_rng(0))
+    stage = Stage(problem, Plan(), Ensemble.of(*first), wide, np.random.default_rng(0))
     stage.audition(pairs)
     errors = {(trial.kernel, trial.solver): trial.error for trial in stage.trials(np.zeros(len(pairs)))}
     return np.array([errors[pair] for pair in pairs]).reshape(len(multiples), len(ridges))

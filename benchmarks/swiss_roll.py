@@ -7,7 +7,7 @@ from manifill.amputation import mcar
 from manifill.datasets import swiss_roll
 from manifill.kernels import Gaussian, MedianDistance
 from manifill.solvers import ConditionNumber, Ridge, Spectral
-from manifill.sweep import Problem, SweepLimit, sweeps
+from manifill._fillers.sweep import Problem, SweepLimit, sweeps
 
 KERNEL = Gaussian(MedianDistance(4.0))
 SOLVERS = {"spectral 1e-4": Spectral(ConditionNumber(1e-4)), "ridge 1e-4": Ridge(1e-4)}
@@ -16,7 +16,7 @@ RATES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 def errors(rate: float, solver: Spectral | Ridge, seed: int, n_sweeps: int) -> list[float]:
     """The paper's error at the start and after every sweep, column schedule, random order."""
-    X, _ = swiss_roll(seed=seed)
+    X, _ = swiss_roll(random_state=seed)
     damaged = np.where(mcar(X.shape, rate, seed), np.nan, X)
     run = sweeps(
         Problem.of(damaged), kernel=KERNEL, solver=solver, stopping=[SweepLimit(n_sweeps)], rng=seed, truth=X

@@ -1,37 +1,26 @@
-"""manifill fills the holes in data, by iterated geometric harmonics.
+"""manifill fills missing values in data, by iterated geometric harmonics.
 
     import manifill
-    completed = manifill.impute(table_with_holes)
+    completed = manifill.impute(table)
 
-`TableImputer` is the same as a scikit-learn transformer, for frames of any columns, `IGHImputer` for arrays
+`TableImputer` is the same as a scikit-learn transformer, for tables of any columns, `IGHImputer` for arrays
 of numbers; both have intervals and draws, and `pool` pools what is estimated from draws. `GeometricHarmonics`
 extends functions from known rows to any rows, `DiffusionMap` finds coordinates on a manifold,
-`images.restore` and `video.restore` mend pictures, and `kernels`, `solvers`, `sweep`, `tuning`, `geometry`,
-`tables`, `amputation`, `metrics`, `datasets` and `plots` hold the parts.
+`images.restore` and `video.restore` mend pictures. `kernels`, `solvers`, `layouts`, `tables`, `amputation`,
+`metrics` and `datasets` hold what these take as options; `plots` and `report` show results.
 """
 
-from manifill import (
-    amputation,
-    datasets,
-    geometry,
-    images,
-    kernels,
-    metrics,
-    solvers,
-    sweep,
-    tables,
-    tuning,
-    video,
-)
-from manifill.estimators import (
+from manifill import amputation, datasets, images, kernels, layouts, metrics, solvers, tables, video
+from manifill._estimators import (
     DiffusionMap,
     GeometricHarmonics,
     IGHImputer,
+    Sweep,
     TableImputer,
     compare,
     impute,
 )
-from manifill.pooling import pool
+from manifill._pooling import pool
 
 __version__ = "0.1.0"
 
@@ -39,20 +28,19 @@ __all__ = [
     "DiffusionMap",
     "GeometricHarmonics",
     "IGHImputer",
+    "Sweep",
     "TableImputer",
     "__version__",
     "amputation",
     "compare",
     "datasets",
-    "geometry",
     "images",
     "impute",
     "kernels",
+    "layouts",
     "metrics",
     "pool",
     "solvers",
-    "sweep",
     "tables",
-    "tuning",
     "video",
 ]

@@ -1,6 +1,6 @@
 """`python -m manifill` is the command line."""
 
-from manifill.cli import main
+from manifill._cli import main
 
 if __name__ == "__main__":
     main()

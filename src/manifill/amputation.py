@@ -1,6 +1,6 @@
 """Make holes on purpose. Every function returns a mask, True where a value is to be removed.
 
-`np.where(mask, np.nan, X)` then has the holes. The same seed gives the same mask.
+`np.where(mask, np.nan, X)` then has the holes. The same random_state gives the same mask.
 """
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from manifill.arrays import Array, Mask
-from manifill.checks import require_number
+from manifill._arrays import Array, Mask
+from manifill._checks import require_number
 from manifill.errors import InvalidInput
 
 Seed = np.random.Generator | int | None
@@ -47,23 +47,23 @@ def _probability(driver: Array, rate: float, strength: float) -> Array:
     return chance
 
 
-def mcar(shape: tuple[int, ...], rate: float, seed: Seed = None) -> Mask:
+def mcar(shape: tuple[int, ...], rate: float, random_state: Seed = None) -> Mask:
     """Missing completely at random: every value with probability `rate`, whatever it is.
 
     Examples
     --------
-    >>> mask = mcar((100, 50), 0.3, seed=0)
+    >>> mask = mcar((100, 50), 0.3, random_state=0)
     >>> mask.mean().round(2), mask.dtype
     (np.float64(0.3), dtype('bool'))
     """
     _check_rate(rate)
-    return np.random.default_rng(seed).random(shape) < rate
+    return np.random.default_rng(random_state).random(shape) < rate
 
 
 def mar(
     X: npt.ArrayLike,
     rate: float,
-    seed: Seed = None,
+    random_state: Seed = None,
     *,
     driver: int | None = None,
     strength: float = 6.0,
@@ -81,13 +81,13 @@ def mar(
     --------
     >>> import numpy as np
     >>> X = np.arange(200.0).reshape(100, 2)
-    >>> mask = mar(X, 0.4, seed=0, driver=0)
+    >>> mask = mar(X, 0.4, random_state=0, driver=0)
     >>> bool(mask[:, 0].any()), bool(mask[50:, 1].mean() > mask[:50, 1].mean())
     (False, True)
     """
     _check_rate(rate)
     table = _table(X)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     n, d = table.shape
     if d < 2:
         raise InvalidInput("MAR needs at least two columns, one of which stays complete; got one.")
@@ -100,7 +100,7 @@ def mar(
     return mask
 
 
-def mnar(X: npt.ArrayLike, rate: float, seed: Seed = None, *, strength: float = 6.0) -> Mask:
+def mnar(X: npt.ArrayLike, rate: float, random_state: Seed = None, *, strength: float = 6.0) -> Mask:
     """Missing not at random: the rank of the value itself decides how likely it is missing.
 
     Parameters
@@ -113,14 +113,14 @@ def mnar(X: npt.ArrayLike, rate: float, seed: Seed = None, *, strength: float = 
     --------
     >>> import numpy as np
     >>> X = np.arange(300.0).reshape(100, 3)
-    >>> mask = mnar(X, 0.4, seed=0)
+    >>> mask = mnar(X, 0.4, random_state=0)
     >>> bool(mask[50:].mean() > mask[:50].mean())
     True
     """
     _check_rate(rate)
     table = _table(X)
     chance = np.column_stack([_probability(column, rate, strength) for column in table.T])
-    return np.random.default_rng(seed).random(table.shape) < chance
+    return np.random.default_rng(random_state).random(table.shape) < chance
 
 
 def _stack(shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -130,7 +130,7 @@ def _stack(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def blocks(
-    shape: tuple[int, int, int], size: int | tuple[int, int], seed: Seed = None, *, count: int = 1
+    shape: tuple[int, int, int], size: int | tuple[int, int], random_state: Seed = None, *, count: int = 1
 ) -> Mask:
     """`count` rectangles of `size` (height, width) at random places in every image of a stack.
 
@@ -140,7 +140,7 @@ def blocks(
 
     Examples
     --------
-    >>> blocks((5, 16, 16), (4, 6), seed=0).sum(axis=(1, 2))
+    >>> blocks((5, 16, 16), (4, 6), random_state=0).sum(axis=(1, 2))
     array([24, 24, 24, 24, 24])
     """
     _, height, width = _stack(shape)
@@ -148,7 +148,7 @@ def blocks(
     require_number("height of size", tall, least=1, most=height, whole=True)
     require_number("width of size", wide, least=1, most=width, whole=True)
     require_number("count", count, least=0, whole=True)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     mask = np.zeros(shape, dtype=np.bool_)
     for image in mask:
         for _ in range(count):
@@ -157,7 +157,9 @@ def blocks(
     return mask
 
 
-def lines(shape: tuple[int, int, int], rate: float, seed: Seed = None, *, vertical: bool = False) -> Mask:
+def lines(
+    shape: tuple[int, int, int], rate: float, random_state: Seed = None, *, vertical: bool = False
+) -> Mask:
     """Whole lines of pixels, each missing with probability `rate` in every image of a stack.
 
     Parameters
@@ -167,12 +169,12 @@ def lines(shape: tuple[int, int, int], rate: float, seed: Seed = None, *, vertic
 
     Examples
     --------
-    >>> mask = lines((3, 8, 8), 0.5, seed=0)
+    >>> mask = lines((3, 8, 8), 0.5, random_state=0)
     >>> bool((mask.all(axis=2) == mask.any(axis=2)).all())
     True
     """
     _check_rate(rate)
     images, height, width = _stack(shape)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     gone = rng.random((images, 1, width) if vertical else (images, height, 1)) < rate
     return np.broadcast_to(gone, shape).copy()

@@ -10,46 +10,58 @@
 True
 """
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Mask
-from manifill.checks import as_generator
-from manifill.devices import find_device
+from manifill._arrays import Mask
+from manifill._checks import as_generator, complaint
+from manifill._devices import find_device
+from manifill._fillers.field.windows import windows
+from manifill._selection import Blend
+from manifill._tiling import Tiler, fade, side_for
 from manifill.errors import InvalidInput
-from manifill.geometry.restoring import Rehearsal
-from manifill.geometry.tiling import Tiler, fade, side_for
-from manifill.geometry.windows import windows
-from manifill.progress import say
 
-__all__ = ["Restoration", "restore", "restored"]
+__all__ = ["Restoration", "restore"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class Restoration:
-    """Restored pictures, and how far off hidden pixels were.
+    """Restored pictures, and how far off held-out pixels were.
 
     Attributes
     ----------
     pictures : like the stack that was given, in its type; only missing pixels differ.
     missing : (n, h, w), what was filled.
-    rehearsal : what hidden pixels said; None where nothing could be hidden.
+    blend : weights of the methods, and what held-out pixels said; None where nothing could be held out.
     """
 
     pictures: npt.NDArray[Any]
     missing: Mask
-    rehearsal: Rehearsal | None
+    blend: Blend | None
 
     @property
     def error(self) -> float:
         """Root mean square error to expect of filled pixels, in the pictures' units; NaN where unknown."""
-        return float("nan") if self.rehearsal is None else self.rehearsal.error
+        return float("nan") if self.blend is None else self.blend.error
 
 
-def restore(stack: npt.ArrayLike, mask: npt.ArrayLike | None = None, **options: Any) -> npt.NDArray[Any]:
+def restore(
+    stack: npt.ArrayLike,
+    mask: npt.ArrayLike | None = None,
+    *,
+    ordered: bool = False,
+    bounds: Any = "observed",
+    random_state: Any = None,
+    device: Any = None,
+    n_jobs: int | None = None,
+    return_info: bool = False,
+) -> Any:
     """Restore damaged pictures; known pixels come back bit for bit.
 
     Parameters
@@ -57,22 +69,14 @@ def restore(stack: npt.ArrayLike, mask: npt.ArrayLike | None = None, **options: 
     stack : (n, h, w) or (n, h, w, channels), whole numbers or floats; NaN is missing. One picture is a stack
         of one.
     mask : (n, h, w), (h, w) for all pictures alike, or of the stack's shape; True or non-zero is missing.
-    options : `random_state`, a seed; `device`, None, "auto", "cuda" or another device of torch's; `n_jobs`,
-        threads; `ordered`, whether pictures follow each other in time.
+    ordered : do pictures follow each other in time?
+    bounds : lowest and highest value of filled pixels: "observed" for the range of the known ones, a pair, or
+        None.
+    random_state : the same number gives the same pictures.
+    device : None, "auto", "cuda" or another device of torch's.
+    n_jobs : threads, as in joblib.
+    return_info : return a `Restoration`, with what held-out pixels say of the errors, instead of the pictures.
     """
-    return restored(stack, mask, **options).pictures
-
-
-def restored(
-    stack: npt.ArrayLike,
-    mask: npt.ArrayLike | None = None,
-    *,
-    ordered: bool = False,
-    random_state: Any = None,
-    device: Any = None,
-    n_jobs: int | None = None,
-) -> Restoration:
-    """`restore`, with what hidden pixels say of the errors."""
     if isinstance(stack, np.ma.MaskedArray):
         raise InvalidInput("Masked arrays are not read; give stack.data, and stack.mask as the mask.")
     try:
@@ -81,22 +85,23 @@ def restored(
         raise InvalidInput("Pictures of a stack must be of one size; these differ.") from None
     values, missing = read_stack(given, mask)
     rng = as_generator(random_state)
-    bounds = bounds_of(given, values)
+    limits = read_limits(bounds, values)
     n, h, w, c = values.shape
     tiler = Tiler((h, w, c), ordered, side_for(np.asarray(missing.all(axis=-1))), find_device(device), n_jobs)
     most = tiler.rows_at_a_time
-    rehearsal = tiler.rehearsed(values[: min(n, most)], rng, bounds)
+    blend = tiler.validated(values[: min(n, most)], rng, limits)
     instead = mean_of(values)
     parts = windows(n, most, min(most // 4, 32) if ordered else 0)
 
     def filled(i: int) -> npt.NDArray[Any]:
         def tick(share: float) -> None:
-            say(f"{(i + share) / len(parts):.0%} of the pictures")
+            _log.info("%.0f %% of the pictures", 100 * (i + share) / len(parts))
 
-        return tiler.fill(values[parts[i].slice], rng, rehearsal, bounds, instead, tick)
+        return tiler.fill(values[parts[i].slice], rng, blend, limits, instead, tick)
 
     whole = np.stack(list(fade((part, filled(i)) for i, part in enumerate(parts))))
-    return Restoration(completed(given, whole, missing), np.asarray(missing.any(axis=-1)), rehearsal)
+    pictures = completed(given, whole, missing)
+    return Restoration(pictures, np.asarray(missing.any(axis=-1)), blend) if return_info else pictures
 
 
 def read_stack(
@@ -146,9 +151,19 @@ def mean_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(np.where(count > 0, sums / np.maximum(count, 1), sums.sum() / max(count.sum(), 1)))
 
 
-def bounds_of(given: npt.NDArray[Any], values: npt.NDArray[Any]) -> tuple[float, float]:
-    """What a fill may be: the range of what is known."""
-    return float(np.nanmin(values)), float(np.nanmax(values))
+def read_limits(bounds: Any, values: npt.NDArray[Any]) -> tuple[float, float]:
+    """Lowest and highest fill: the range of what is known, a pair, or any number."""
+    if bounds is None:
+        return -np.inf, np.inf
+    if isinstance(bounds, str) and bounds == "observed":
+        return float(np.nanmin(values)), float(np.nanmax(values))
+    try:
+        low, high = (float(one) for one in bounds)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not low <= high:
+        raise complaint("bounds", "'observed', None, or a pair with lowest ≤ highest", bounds)
+    return low, high
 
 
 def completed(

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array, Mask
-from manifill.checks import require_number
+from manifill._arrays import Array, Mask
+from manifill._checks import require_number
 from manifill.errors import InvalidInput
 
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manifill.checks import as_generator, require_number
-from manifill.devices import find_device
+from manifill._checks import as_generator, require_number
+from manifill._devices import find_device
+from manifill._fillers.field.windows import Window, windows
+from manifill._selection import Blend
+from manifill._tiling import Tiler, fade, side_for
 from manifill.errors import InvalidInput
-from manifill.geometry.restoring import Rehearsal
-from manifill.geometry.tiling import Tiler, fade, side_for
-from manifill.geometry.windows import Window, windows
-from manifill.images import bounds_of, completed, mean_of, read_stack, restored
+from manifill.images import completed, mean_of, read_limits, read_stack
+from manifill.images import restore as restore_pictures
 
 __all__ = ["Stream", "restore"]
 
@@ -31,10 +32,12 @@ def restore(
     frames: npt.ArrayLike,
     mask: npt.ArrayLike | None = None,
     *,
+    bounds: Any = "observed",
     random_state: Any = None,
     device: Any = None,
     n_jobs: int | None = None,
-) -> npt.NDArray[Any]:
+    return_info: bool = False,
+) -> Any:
     """Restore damaged frames (n, h, w) or (n, h, w, channels), in order; as `manifill.images.restore`.
 
     Frames that are missing altogether are filled too. For video that does not fit into memory see `Stream`.
@@ -47,9 +50,16 @@ def restore(
     >>> bool(np.abs(restore(frames, mask, random_state=0) - frames).max() < 0.2)
     True
     """
-    return restored(
-        frames, mask, ordered=True, random_state=random_state, device=device, n_jobs=n_jobs
-    ).pictures
+    return restore_pictures(
+        frames,
+        mask,
+        ordered=True,
+        bounds=bounds,
+        random_state=random_state,
+        device=device,
+        n_jobs=n_jobs,
+        return_info=return_info,
+    )
 
 
 @dataclass
@@ -64,7 +74,7 @@ class Stream:
 
     Attributes
     ----------
-    rehearsal : what hidden pixels of the first window with damage said.
+    blend : weights of the methods, and what held-out pixels of the first window with damage said.
     n_filled : values filled so far.
     """
 
@@ -73,7 +83,7 @@ class Stream:
     device: Any = None
     n_jobs: int | None = None
     tick: Callable[[float], None] = field(default=lambda share: None)
-    rehearsal: Rehearsal | None = field(default=None, init=False)
+    blend: Blend | None = field(default=None, init=False)
     n_filled: int = field(default=0, init=False)
     _last: npt.NDArray[Any] | None = field(default=None, init=False)
     """The last frame restored, for a window of which nothing is known."""
@@ -139,13 +149,13 @@ class Stream:
             instead = np.zeros(1) if self._last is None else self._last
             return np.where(missing, np.asarray(instead, values.dtype), values)
         self.n_filled += int(missing.sum())
-        bounds = bounds_of(given, values)
+        bounds = read_limits("observed", values)
         tiler = replace(tiler, side=side_for(mask))
-        if self.rehearsal is None:
-            self.rehearsal = tiler.rehearsed(values, rng, bounds)
+        if self.blend is None:
+            self.blend = tiler.validated(values, rng, bounds)
         instead = mean_of(values) if self._last is None else self._last
         whole = tiler.fill(
-            values, rng, self.rehearsal, bounds, instead, lambda share: self.tick((number + share) / of)
+            values, rng, self.blend, bounds, instead, lambda share: self.tick((number + share) / of)
         )
         self._last = whole[-1]
         return whole

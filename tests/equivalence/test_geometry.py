@@ -5,10 +5,10 @@ import pytest
 
 from manifill import GeometricHarmonics, IGHImputer
 from manifill.geometry import Affinities, Distances, Field, FieldProblem, Grid, Learned, Line, Points, Stage
-from manifill.geometry.axes import along, channels, cosines, eigenvectors, separate
+from manifill._axes import along, channels, cosines, eigenvectors, separate
 from manifill.kernels import Gaussian
 from manifill.solvers import Ridge
-from manifill.threads import Workers
+from manifill._threads import Workers
 
 
 def gaussian_kernel(rng, n, width=1.0):

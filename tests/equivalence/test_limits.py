@@ -14,7 +14,7 @@ from manifill.kernels import (
     SemiLinear,
 )
 from manifill.solvers import ConditionNumber, Landmarks, Local, Ridge, Spectral
-from manifill.sweep import Ledger, Problem, Schedule, SweepLimit, sweeps
+from manifill._fillers.sweep import Ledger, Problem, Schedule, SweepLimit, sweeps
 
 KERNELS = [Gaussian(), Laplacian(), SemiLinear(Laplacian(), 0.5), SelfTuning(3), Polynomial(), Cosine()]
 
@@ -144,8 +144,8 @@ def test_landmarks_found_anew_equal_those_in_the_ledger(rng, monkeypatch):
     X[rng.random(X.shape) < 0.25] = np.nan
     fills = []
     for most_kept, chunk in ((2**25, 2**22), (0, 500)):
-        monkeypatch.setattr("manifill.sweep.landmarks._MOST_KEPT", most_kept)
-        monkeypatch.setattr("manifill.sweep.landmarks._CHUNK", chunk)
+        monkeypatch.setattr("manifill._fillers.sweep.landmarks._MOST_KEPT", most_kept)
+        monkeypatch.setattr("manifill._fillers.sweep.landmarks._CHUNK", chunk)
         solver = Landmarks(30)
         fills.append(last(Problem.of(X), kernel=SemiLinear(), solver=solver, stopping=[SweepLimit(3)]))
     np.testing.assert_allclose(*fills, atol=1e-9)

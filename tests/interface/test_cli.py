@@ -13,8 +13,8 @@ import pytest
 from command import manifill
 
 from manifill import TableImputer, __version__, files
-from manifill.cli import main
-from manifill.sweep import sweeps
+from manifill._cli import main
+from manifill._fillers.sweep import sweeps
 
 HOLES = "id,a,b,c\nr1,1.50,2,3\nr2,2,NA,6\nr3,3,6,\nr4,4,8,12\nr5,5,10,15.0\n"
 
@@ -469,7 +469,7 @@ def test_the_last_full_sweep_is_kept_if_asked_for(folder, monkeypatch, keep):
         raise KeyboardInterrupt
 
     (folder / "mixed.csv").write_text(with_holes(MIXED))
-    monkeypatch.setattr("manifill.cli.watch.describe", interrupted)  # told of the first sweep
+    monkeypatch.setattr("manifill._cli.watch.describe", interrupted)  # told of the first sweep
     more = ["--keep-last"] if keep else []
     result = manifill("impute", "mixed.csv", "-o", "out.csv", *more, folder=folder)
     assert result.returncode == (0 if keep else 130)
@@ -517,7 +517,7 @@ def test_a_killed_run_leaves_no_file(folder):
     rows = "".join(f"{i},{'' if i % 9 == 0 else i % 17}\n" for i in range(3000))
     (folder / "long.csv").write_text("a,b\n" + rows)
     code = (
-        "import os, signal, sys; import csv; from manifill.cli import main; writer = csv.writer\n"
+        "import os, signal, sys; import csv; from manifill._cli import main; writer = csv.writer\n"
         "class Deadly:\n"
         "    def __init__(self, *a, **k): self.w = writer(*a, **k); self.n = 0\n"
         "    def writerow(self, row):\n"

@@ -62,7 +62,7 @@ def _damaged_pictures(folder):
     """A folder of pictures with masks, and a video, for the examples to restore."""
     from PIL import Image
 
-    from manifill.media import VideoFile, VideoWriter
+    from manifill._media import VideoFile, VideoWriter
 
     y, x = np.mgrid[:24, :40] / 24
     frames = np.stack([100 + 90 * np.sin(5 * x + t / 4) * np.cos(4 * y) for t in range(12)]).astype(np.uint8)

@@ -61,7 +61,7 @@ def test_bad_words_get_a_clear_answer(arguments, words, tmp_path):
 
 
 def test_help_names_every_experiment(tmp_path):
-    from manifill.experiments import EXPERIMENTS
+    from manifill._experiments import EXPERIMENTS
 
     text = manifill("--help", folder=tmp_path).stdout
     assert all(name in text for name in EXPERIMENTS)

@@ -263,7 +263,7 @@ def test_a_killed_run_leaves_no_broken_file(tmp_path, how):
     frames = np.random.default_rng(0).integers(0, 255, (400, 32, 32, 3), dtype=np.uint8)
     clip(tmp_path / "in.mp4", frames)
     # Windows of few frames, so that there is something written long before the end.
-    script = "import manifill.video as v; v._MOST_BYTES = 1; from manifill.cli import main; main()"
+    script = "import manifill.video as v; v._MOST_BYTES = 1; from manifill._cli import main; main()"
     command = [sys.executable, "-c", script, "video", "in.mp4", "-o", "out.mp4", "--box", "5,5,8,8"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, env={**os.environ})
 

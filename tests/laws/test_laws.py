@@ -9,7 +9,7 @@ from manifill import IGHImputer
 from manifill.amputation import mcar
 from manifill.kernels import Gaussian, Laplacian, SemiLinear
 from manifill.solvers import Ridge, Spectral
-from manifill.sweep import FixedOrder, Ledger, MeanStart, Problem, SweepLimit, sweeps
+from manifill._fillers.sweep import FixedOrder, Ledger, MeanStart, Problem, SweepLimit, sweeps
 
 settings.register_profile(
     "laws", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

@@ -10,10 +10,10 @@ from matplotlib.image import imread
 
 from manifill.datasets import public
 from manifill.errors import DatasetNotFound, InvalidInput
-from manifill.experiments import EXPERIMENTS, reproduce
-from manifill.experiments.base import OURS, PAPER, Fill
-from manifill.experiments.convergence import arrived, settled
-from manifill.experiments.folder import write_page
+from manifill._experiments import EXPERIMENTS, reproduce
+from manifill._experiments.base import OURS, PAPER, Fill
+from manifill._experiments.convergence import arrived, settled
+from manifill._experiments.folder import write_page
 
 NEEDS_DATA = {"olivetti"}
 

@@ -7,7 +7,7 @@ import sys
 from types import SimpleNamespace
 from unittest import mock
 
-from manifill.cli import main
+from manifill._cli import main
 
 
 def manifill(*arguments, folder, input=""):

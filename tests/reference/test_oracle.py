@@ -8,7 +8,7 @@ from manifill.amputation import mcar
 from manifill.datasets import swiss_roll
 from manifill.kernels import Gaussian, Laplacian, MedianDistance
 from manifill.solvers import ConditionNumber, Spectral
-from manifill.sweep import FixedOrder, Problem, RandomOrder, SweepLimit, sweeps
+from manifill._fillers.sweep import FixedOrder, Problem, RandomOrder, SweepLimit, sweeps
 
 REFERENCE = {
     Gaussian: {"kernel": paper.gaussian, "distance": paper.distance_l2},
@@ -35,7 +35,7 @@ def curve(n, d, rng):
 
 
 def roll(n, d, rng):
-    return swiss_roll(spirals=2, points=n // 2, dimensions=d, seed=rng)[0]
+    return swiss_roll(spirals=2, points=n // 2, dimensions=d, random_state=rng)[0]
 
 
 def agree(X, M, seed, *, order=None, kernel=Gaussian, multiple=1.0, delta=1e-3, n_sweeps=4):

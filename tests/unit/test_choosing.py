@@ -9,15 +9,15 @@ from manifill import IGHImputer
 from manifill.amputation import mar, mcar
 from manifill.kernels import Gaussian, Laplacian
 from manifill.metrics import nrmse
-from manifill.progress import listening
+from manifill._messages import listening
 from manifill.solvers import Landmarks, Local, Ridge, Spectral
-from manifill.sweep import LinearStart, MeanStart, Member, Problem, Recipe, SweepLimit, sweeps
+from manifill._fillers.sweep import LinearStart, MeanStart, Component, Problem, Ensemble, SweepLimit, sweeps
 from manifill.tuning import Accuracy, audition, choosing, hidden, hidden_sets, hide, stack
-from manifill.tuning.accuracy import Evidence, accuracy, reliance
-from manifill.tuning.audition import Stage
-from manifill.tuning.hidden import like_the_missing
+from manifill._validation.evidence import Evidence, accuracy, shrinkage
+from manifill._selection.screening import Stage
+from manifill._validation.holdout import like_the_missing
 from manifill.tuning.plan import Plan
-from manifill.tuning.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
+from manifill._selection.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
 
 pytestmark = pytest.mark.usefixtures("all_candidates")
 
@@ -138,7 +138,7 @@ class TestReliance:
         columns = np.repeat([0, 1], 200)
         truth = rng.normal(size=400)
         found = np.where(columns == 0, rng.normal(size=400), truth + 0.2 * rng.normal(size=400))
-        relied_on = reliance(columns, found, truth, 3)
+        relied_on = shrinkage(columns, found, truth, 3)
         assert relied_on[0] == 0
         assert relied_on[1] > 0.9
 
@@ -147,8 +147,8 @@ class TestReliance:
         table = np.where(M, np.nan, X)
         problem = Problem.of(table)
         for solver in (Ridge(), Landmarks(60), Local(20)):
-            recipe = Recipe((Member(Gaussian(), solver),), reliance=np.zeros(6))
-            *_, last = sweeps(problem, recipe=recipe, stopping=[SweepLimit(1)], rng=0)
+            ensemble = Ensemble((Component(Gaussian(), solver),), shrinkage=np.zeros(6))
+            *_, last = sweeps(problem, ensemble=ensemble, stopping=[SweepLimit(1)], rng=0)
             np.testing.assert_allclose(last.Z[problem.M], 0, atol=1e-12)
 
 
@@ -172,25 +172,25 @@ class TestRecipes:
     def test_two_halves_of_one_are_that_one(self, solver, curved):
         X, M = curved
         problem = Problem.of(np.where(M, np.nan, X))
-        halves = Recipe((Member(Gaussian(), solver, 0.5), Member(Gaussian(), solver, 0.5)))
+        halves = Ensemble((Component(Gaussian(), solver, 0.5), Component(Gaussian(), solver, 0.5)))
         fills = []
-        for recipe in (Recipe.of(Gaussian(), solver), halves):
-            *_, last = sweeps(problem, recipe=recipe, stopping=[SweepLimit(2)], rng=0)
+        for ensemble in (Ensemble.of(Gaussian(), solver), halves):
+            *_, last = sweeps(problem, ensemble=ensemble, stopping=[SweepLimit(2)], rng=0)
             fills.append(last.Z)
         np.testing.assert_allclose(*fills, atol=1e-10)
 
     def test_members_must_go_together(self):
         with pytest.raises(ValueError, match="one kind"):
-            Recipe((Member(Gaussian(), Ridge()), Member(Gaussian(), Local())))
+            Ensemble((Component(Gaussian(), Ridge()), Component(Gaussian(), Local())))
         with pytest.raises(ValueError, match="no member"):
-            Recipe(())
+            Ensemble(())
 
     def test_new_rows_are_filled_by_all_members(self, curved):
         X, M = curved
         imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
         new = X[5:9].copy()
         new[:, 2] = np.nan
-        assert len(imputer.recipe_.members) > 1
+        assert len(imputer.ensemble_.components) > 1
         assert np.abs(imputer.transform(new)[:, 2] - X[5:9, 2]).max() < 0.3
 
 
@@ -216,7 +216,7 @@ class TestStage:
         table, _ = damaged(X, rate)
         problem = Problem.of(table)
         pairs = candidates(None, Ridge(), True)
-        return Stage(problem, Plan(), Recipe.of(*pairs[0]), False, np.random.default_rng(0)), pairs
+        return Stage(problem, Plan(), Ensemble.of(*pairs[0]), False, np.random.default_rng(0)), pairs
 
     def test_the_start_that_does_best_is_taken(self, rng):
         plane = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 6))
@@ -269,7 +269,7 @@ class TestImputer:
     def test_every_choice_is_visible(self, curved):
         X, M = curved
         imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
-        assert imputer.kernel_ in [member.kernel for member in imputer.recipe_.members]
+        assert imputer.kernel_ in [member.kernel for member in imputer.ensemble_.components]
         assert len(imputer.tuning_.trials) >= len(PORTFOLIO)
         assert imputer.max_sweeps_ == imputer.tuning_.sweeps
         assert imputer.tuning_.errors[0] >= min(imputer.tuning_.errors)
@@ -278,7 +278,7 @@ class TestImputer:
         X, M = curved
         imputer = IGHImputer(Gaussian(), solver=Ridge(1e-3), random_state=0).fit(np.where(M, np.nan, X))
         assert imputer.tuning_ is None
-        assert str(imputer.recipe_).startswith("1.00 × Gaussian")
+        assert str(imputer.ensemble_).startswith("1.00 × Gaussian")
         assert isinstance(imputer.accuracy_, Accuracy)
         assert [one.column for one in imputer.accuracy_] == [f"x{j}" for j in range(6)]
         assert all(one.relative < 0.5 for one in imputer.accuracy_)
@@ -298,7 +298,7 @@ class TestImputer:
         assert np.isnan([one.error for one in imputer.accuracy_]).all()
 
     def test_large_tables_go_on_from_the_rehearsal_unless_a_start_is_given(self, rng, monkeypatch):
-        monkeypatch.setattr("manifill.tuning.hidden._MANY_ENTRIES", 100)
+        monkeypatch.setattr("manifill._validation.holdout._MANY_ENTRIES", 100)
         X = np.sin(rng.random((120, 2)) @ rng.standard_normal((2, 8)) * 2)
         table, M = damaged(X, 0.5)
         for start, going_on in (("auto", True), ("mean", False)):

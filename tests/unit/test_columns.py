@@ -7,7 +7,7 @@ from manifill.errors import NotPositiveDefinite
 from manifill.kernels import Gaussian, SemiLinear
 from manifill.solvers import Columns, Ridge, columns, mixed
 from manifill.solvers.inverse import inverse
-from manifill.threads import Workers
+from manifill._threads import Workers
 
 RIDGE = 0.05
 

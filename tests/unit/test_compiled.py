@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from manifill import compiled
+from manifill import _compiled as compiled
 
 FORMULAS = {
     compiled.ABSOLUTE: lambda X, Y: cdist(X, Y, "cityblock"),

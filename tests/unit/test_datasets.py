@@ -7,15 +7,15 @@ from manifill.errors import InvalidInput
 
 
 def test_it_is_the_papers():
-    X, position = swiss_roll(seed=0)
+    X, position = swiss_roll(random_state=0)
     assert X.shape == (250, 30)
     assert len(np.unique(position[:, 1])) == 5
     assert np.linalg.matrix_rank(X - X.mean(axis=0)) == 30  # noise leaves no linear subspace
 
 
 def test_without_noise_it_is_a_rotated_roll():
-    flat, _ = swiss_roll(noise=0.0, rotations=0, seed=0)
-    turned, _ = swiss_roll(noise=0.0, rotations=50, seed=0)
+    flat, _ = swiss_roll(noise=0.0, rotations=0, random_state=0)
+    turned, _ = swiss_roll(noise=0.0, rotations=50, random_state=0)
     np.testing.assert_array_equal(flat[:, 3:], 0)
     assert np.abs(turned[:, 3:]).max() > 1
     np.testing.assert_allclose(cdist(turned, turned), cdist(flat, flat), atol=1e-6)
@@ -33,8 +33,8 @@ def test_points_are_evenly_spaced_in_arc_length():
 
 
 def test_seed():
-    np.testing.assert_array_equal(swiss_roll(seed=1)[0], swiss_roll(seed=1)[0])
-    assert not np.array_equal(swiss_roll(seed=1)[0], swiss_roll(seed=2)[0])
+    np.testing.assert_array_equal(swiss_roll(random_state=1)[0], swiss_roll(random_state=1)[0])
+    assert not np.array_equal(swiss_roll(random_state=1)[0], swiss_roll(random_state=2)[0])
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_bad_parameters(options):
 
 class TestManifolds:
     def test_circle(self):
-        X, angle = circle(50, seed=0)
+        X, angle = circle(50, random_state=0)
         np.testing.assert_allclose(X, np.column_stack([np.cos(angle), np.sin(angle)]))
         _, angle = circle(8, even=True)
         np.testing.assert_allclose(np.diff(angle), np.pi / 4)
@@ -68,7 +68,7 @@ class TestManifolds:
 
 class TestPictures:
     def test_a_blob_is_where_it_is_said_to_be(self):
-        X, position = moving_blob(20, size=40, width=0.1, seed=0)
+        X, position = moving_blob(20, size=40, width=0.1, random_state=0)
         pixel = (np.arange(40) + 0.5) / 40
         weight = X / X.sum(axis=(1, 2), keepdims=True)
         down = (weight.sum(axis=2) * pixel).sum(axis=1)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from manifill import IGHImputer
-from manifill.devices import TensorSubsets, find_device
+from manifill._devices import TensorSubsets, find_device
 from manifill.errors import IncompatibleKernel, InvalidInput, MissingDependency
-from manifill.estimators import imputer as imputer_module
-from manifill.estimators import words
+from manifill._estimators import imputer as imputer_module
+from manifill._estimators import words
 from manifill.kernels import Custom, Gaussian, NeighborDistance, Polynomial, SemiLinear
 from manifill.solvers import Local, Ridge
 from manifill.solvers.subsets import Subsets
@@ -75,7 +75,7 @@ class TestWithTorch:
         np.testing.assert_allclose(*fills, atol=1e-9)
 
     def test_large_batches_are_cut(self, torch, rng, monkeypatch):
-        monkeypatch.setattr("manifill.devices._LARGEST_BATCH", 3000)
+        monkeypatch.setattr("manifill._devices._LARGEST_BATCH", 3000)
         members = rng.random((40, 15)) < 0.5
         K = Gaussian().gram(rng.standard_normal((40, 2)))
         F = rng.standard_normal((40, 15))
@@ -85,7 +85,7 @@ class TestWithTorch:
         found, _ = device.solve(torch.as_tensor(K), torch.as_tensor(F), [0.1])
         np.testing.assert_allclose(found.numpy(), expected, atol=1e-10)
 
-    def test_a_factorisation_that_was_trusted_in_vain_is_done_again_with_care(self, damaged, monkeypatch):
+    def test_a_factorisation_that_was_deferred_cholesky_failed_is_done_again_with_care(self, damaged, monkeypatch):
         damaged = np.concatenate([damaged, damaged, damaged])  # rows thrice: K is singular
         asked = []
         succeeded = TensorSubsets.succeeded

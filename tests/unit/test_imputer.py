@@ -19,7 +19,7 @@ from manifill.errors import EmptyColumnWarning, InvalidInput, UnfinishedWarning
 from manifill.kernels import Custom, Gaussian, Laplacian, MedianDistance, Polynomial, SelfTuning, SemiLinear
 from manifill.metrics import rmse
 from manifill.solvers import ConditionNumber, Ridge, Spectral
-from manifill.sweep import RandomOrder, Schedule, Status
+from manifill._fillers.sweep import RandomOrder, Schedule, Status
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ class TestNewRows:
     def test_chunks_do_not_matter(self, damaged, monkeypatch):
         imputer = IGHImputer(random_state=0).fit(damaged)
         whole = imputer.transform(damaged)
-        monkeypatch.setattr("manifill.sweep.newrows._MOST_PAIRS", 500)
+        monkeypatch.setattr("manifill._fillers.sweep.newrows._MOST_PAIRS", 500)
         np.testing.assert_allclose(imputer.transform(damaged), whole, rtol=1e-9, atol=1e-11)
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from manifill import GeometricHarmonics, IGHImputer
 from manifill.errors import IncompatibleKernel, InvalidInput
-from manifill.estimators import words
+from manifill._estimators import words
 from manifill.kernels import Custom, Gaussian, SelfTuning, SemiLinear
 from manifill.metrics import nrmse
 from manifill.solvers import Landmarks, Local, NormalEquations, Ridge, Spectral
-from manifill.sweep import Problem, Recipe
-from manifill.sweep.local import LocalSweeps
+from manifill._fillers.sweep import Problem, Ensemble
+from manifill._fillers.sweep.local import LocalSweeps
 
 SOLVERS = [Landmarks(60), Local(15)]
 
@@ -109,7 +109,7 @@ def test_candidates_hold_nobody_twice(rng):
     X = np.column_stack([rng.standard_normal((300, 2)), np.full(300, np.nan)])
     X[:40, 2] = 1.0 + rng.random(40)
     problem = Problem.of(X)
-    method = LocalSweeps(problem, (np.array([2]),), Recipe.of(Gaussian(), Local(5)))
+    method = LocalSweeps(problem, (np.array([2]),), Ensemble.of(Gaussian(), Local(5)))
     near = rng.permuted(np.tile(np.arange(300), (50, 1)), axis=1)[:, :20]
     candidates = method.with_stand_by(near, 2)
     few = (near < 40).sum(axis=1) < 5

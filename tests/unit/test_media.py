@@ -7,7 +7,7 @@ import pytest
 
 from manifill.datasets import rotating_object
 from manifill.errors import InvalidInput, MissingDependency
-from manifill.media import VideoFile, VideoWriter, damage, png, read_pictures, write_pictures
+from manifill._media import VideoFile, VideoWriter, damage, png, read_pictures, write_pictures
 
 av = pytest.importorskip("av")
 tifffile = pytest.importorskip("tifffile")
@@ -429,7 +429,7 @@ class TestComplaints:
             except StopIteration:
                 raise KeyboardInterrupt from None
 
-        monkeypatch.setattr("manifill.media.formats.encoded", failing)
+        monkeypatch.setattr("manifill._media.formats.encoded", failing)
         with pytest.raises(KeyboardInterrupt):
             write_pictures(read, read.values, tmp_path / "out")
         assert names(tmp_path) == ["in"]

@@ -127,7 +127,7 @@ class TestDraws:
         frame.loc[::4, "a"] = np.nan
         frame["b"] = frame["b"].astype("boolean").mask(rng.random(40) < 0.3)
         imputer = TableImputer(random_state=0).fit(frame)
-        one, two, other = (imputer.draws(3, seed=seed) for seed in (1, 1, 2))
+        one, two, other = (imputer.draws(3, random_state=seed) for seed in (1, 1, 2))
         for a, b in zip(one, two, strict=True):
             pd.testing.assert_frame_equal(a, b)
         assert not all(a.equals(b) for a, b in zip(one, other, strict=True))
@@ -144,7 +144,7 @@ class TestDraws:
         assert share == pytest.approx(0.8, abs=0.06)
 
     def test_long_tables_draw_errors(self, monkeypatch):
-        monkeypatch.setattr("manifill.multiple._ROWS", 50)
+        monkeypatch.setattr("manifill._draws._ROWS", 50)
         rng = np.random.default_rng(0)
         x = rng.standard_normal(300)
         X = np.column_stack([x, x + 0.5 * rng.standard_normal(300), (x > 0).astype(float)])

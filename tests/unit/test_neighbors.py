@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from manifill.neighbors import NearRows
-from manifill.threads import Workers
+from manifill._neighbors import NearRows
+from manifill._threads import Workers
 
 
 def true_neighbors(X, queries, k):

@@ -8,9 +8,9 @@ import pytest
 from manifill import IGHImputer, images, video
 from manifill.errors import InvalidInput
 from manifill.geometry import Affinities, FieldProblem, Grid, Learned, Line, Points, restore_field
-from manifill.geometry.hiding import hide, places
-from manifill.geometry.tiling import Tiler, fade, side_for
-from manifill.geometry.windows import windows
+from manifill._validation.holdout import hide, places
+from manifill._tiling import Tiler, fade, side_for
+from manifill._fillers.field.windows import windows
 
 
 def bumps(n=24, height=30, width=26, channels=None, seed=0):

@@ -6,7 +6,7 @@ import pytest
 from manifill import IGHImputer
 from manifill.amputation import mcar
 from manifill.geometry import Affinities, FieldProblem, Learned, Line, surroundings
-from manifill.geometry.surroundings import from_surroundings
+from manifill._fillers.local_regression import from_surroundings
 from manifill.metrics import rmse
 
 

@@ -7,7 +7,7 @@ from manifill.errors import IncompatibleKernel, InvalidInput
 from manifill.kernels import Custom, Gaussian, Laplacian, Polynomial, Precomputed, SelfTuning, SemiLinear
 from manifill.metrics import paper_error
 from manifill.solvers import Ridge, Spectral
-from manifill.sweep import (
+from manifill._fillers.sweep import (
     FixedOrder,
     GivenStart,
     LinearStart,
@@ -131,7 +131,7 @@ class TestStart:
         X = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, 5))
         problem = Problem.of(np.where(rng.random(X.shape) < 0.3, np.nan, X))
         whole = LinearStart(most_rows=3000)(problem, np.random.default_rng(0))
-        monkeypatch.setattr("manifill.sweep.start._CHUNK", 25 * 7)
+        monkeypatch.setattr("manifill._fillers.sweep.start._CHUNK", 25 * 7)
         np.testing.assert_allclose(
             LinearStart(most_rows=3000)(problem, np.random.default_rng(0)), whole, atol=1e-8
         )

@@ -8,7 +8,7 @@ import pytest
 import manifill
 from manifill import TableImputer
 from manifill.errors import InvalidInput
-from manifill.estimators.saving import FORMAT
+from manifill._estimators.saving import FORMAT
 from manifill.tables import Category, Cyclic, Encoding, Frame, Ordered, Quantity, inspect
 
 

@@ -6,7 +6,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from manifill.errors import InvalidInput
-from manifill.threads import Workers, n_workers, product, share, share_rows, symmetric_product
+from manifill._threads import Workers, n_workers, product, share, share_rows, symmetric_product
 
 
 def blas_threads():

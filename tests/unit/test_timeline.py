@@ -9,7 +9,7 @@ from manifill.geometry import Learned, Line
 from manifill.geometry import restoring as restoring_module
 from manifill.geometry import windows as windows_module
 from manifill.metrics import rmse
-from manifill.timeline import Timeline
+from manifill._fillers.lags import Timeline
 
 
 def walks(n: int = 200, d: int = 3, rate: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

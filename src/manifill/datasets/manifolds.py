@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from manifill.arrays import Array
-from manifill.checks import require_flag, require_number
+from manifill._arrays import Array
+from manifill._checks import require_flag, require_number
 
 Seed = np.random.Generator | int | None
 
 
-def circle(n: int = 200, *, noise: float = 0.0, even: bool = False, seed: Seed = None) -> tuple[Array, Array]:
+def circle(
+    n: int = 200, *, noise: float = 0.0, even: bool = False, random_state: Seed = None
+) -> tuple[Array, Array]:
     """Points on the unit circle.
 
     Parameters
@@ -24,18 +26,18 @@ def circle(n: int = 200, *, noise: float = 0.0, even: bool = False, seed: Seed =
 
     Examples
     --------
-    >>> X, angle = circle(100, seed=0)
+    >>> X, angle = circle(100, random_state=0)
     >>> X.shape
     (100, 2)
     """
-    rng = _checked(n, noise, even, seed)
+    rng = _checked(n, noise, even, random_state)
     angle = 2 * np.pi * (np.arange(n) / n if even else rng.random(n))
     X = np.column_stack([np.cos(angle), np.sin(angle)])
     return X + noise * rng.standard_normal(X.shape), angle
 
 
 def torus(
-    n: int = 1000, *, radii: tuple[float, float] = (2.0, 1.0), noise: float = 0.0, seed: Seed = None
+    n: int = 1000, *, radii: tuple[float, float] = (2.0, 1.0), noise: float = 0.0, random_state: Seed = None
 ) -> tuple[Array, Array]:
     """Points on a torus in R³, uniform in its area.
 
@@ -52,11 +54,11 @@ def torus(
 
     Examples
     --------
-    >>> X, angles = torus(50, seed=0)
+    >>> X, angles = torus(50, random_state=0)
     >>> X.shape, angles.shape
     ((50, 3), (50, 2))
     """
-    rng = _checked(n, noise, False, seed)
+    rng = _checked(n, noise, False, random_state)
     large, small = radii
     require_number("first of radii", large, above=0)
     require_number("second of radii", small, above=0, most=large)
@@ -72,8 +74,8 @@ def torus(
     return X + noise * rng.standard_normal(X.shape), np.column_stack([around, tube])
 
 
-def _checked(n: int, noise: float, even: bool, seed: Seed) -> np.random.Generator:
+def _checked(n: int, noise: float, even: bool, random_state: Seed) -> np.random.Generator:
     require_number("n", n, least=1, whole=True)
     require_number("noise", noise, least=0)
     require_flag("even", even)
-    return np.random.default_rng(seed)
+    return np.random.default_rng(random_state)

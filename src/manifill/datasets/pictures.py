@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from manifill.arrays import Array
-from manifill.checks import require_number
+from manifill._arrays import Array
+from manifill._checks import require_number
 
 # A toy car of ellipsoids: centre, half-axes and brightness of each; x ahead, y to the side, z up.
 _CAR = np.array(
@@ -23,7 +23,11 @@ _CAR = np.array(
 
 
 def moving_blob(
-    n: int = 200, *, size: int = 24, width: float = 0.12, seed: np.random.Generator | int | None = None
+    n: int = 200,
+    *,
+    size: int = 24,
+    width: float = 0.12,
+    random_state: np.random.Generator | int | None = None,
 ) -> tuple[Array, Array]:
     """Pictures of a bright blob somewhere: a surface of two dimensions among all pictures.
 
@@ -40,14 +44,14 @@ def moving_blob(
 
     Examples
     --------
-    >>> X, position = moving_blob(10, seed=0)
+    >>> X, position = moving_blob(10, random_state=0)
     >>> X.shape, position.shape
     ((10, 24, 24), (10, 2))
     """
     require_number("n", n, least=1, whole=True)
     require_number("size", size, least=2, whole=True)
     require_number("width", width, above=0)
-    position = np.random.default_rng(seed).uniform(0.2, 0.8, (n, 2))
+    position = np.random.default_rng(random_state).uniform(0.2, 0.8, (n, 2))
     pixel = (np.arange(size) + 0.5) / size
     down, right = np.exp(-0.5 * ((pixel - position.T[:, :, None]) / width) ** 2)
     return down[:, :, None] * right[:, None, :], position

@@ -11,6 +11,7 @@ Nothing is written into 1.
 """
 
 import io
+import logging
 import os
 import zipfile
 from collections.abc import Callable
@@ -21,11 +22,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array
-from manifill.checks import require_number
+from manifill._arrays import Array
+from manifill._checks import require_number
 from manifill.datasets.noaa import read_normals
 from manifill.errors import DatasetNotFound, MissingDependency
-from manifill.progress import say
+
+_log = logging.getLogger(__name__)
 
 Folder = str | os.PathLike[str] | None
 _Parts = dict[str, npt.NDArray[Any]]
@@ -174,7 +176,7 @@ def _downloaded(file: _File, folder: Folder) -> Path:
     pooch.get_logger().setLevel("WARNING")
     cache = Path(given or pooch.os_cache("manifill"))
     if not (cache / file.name).is_file():
-        say(f"fetching {file.title} from {file.address}")
+        _log.info("fetching %s from %s", file.title, file.address)
     try:
         found = pooch.retrieve(
             file.address,

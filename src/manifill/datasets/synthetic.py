@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from manifill.arrays import Array
-from manifill.checks import require_number
+from manifill._arrays import Array
+from manifill._checks import require_number
 from manifill.errors import InvalidInput
 
 
@@ -17,7 +17,7 @@ def swiss_roll(
     dimensions: int = 30,
     rotations: int = 100,
     noise: float = 0.05,
-    seed: np.random.Generator | int | None = None,
+    random_state: np.random.Generator | int | None = None,
 ) -> tuple[Array, Array]:
     """The paper's swiss roll: spirals stacked on one another, evenly spaced, turned into many dimensions.
 
@@ -43,7 +43,7 @@ def swiss_roll(
 
     Examples
     --------
-    >>> X, position = swiss_roll(seed=0)
+    >>> X, position = swiss_roll(random_state=0)
     >>> X.shape, position.shape
     ((250, 30), (250, 2))
     """
@@ -55,7 +55,7 @@ def swiss_roll(
     require_number("noise", noise, least=0)
     if not 0 <= turns[0] < turns[1]:
         raise InvalidInput(f"turns must rise from a start ≥ 0 to a larger end; got {turns}.")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     fine = 2 * np.pi * np.linspace(turns[0], turns[1], 10_000)
     arc_length = spread * 0.5 * (fine * np.sqrt(1 + fine**2) + np.arcsinh(fine))
     even = np.linspace(arc_length[0], arc_length[-1], points)

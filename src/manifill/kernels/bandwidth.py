@@ -19,9 +19,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array, Mask
-from manifill.checks import complaint, require_number
-from manifill.devices import tensor_median_positive
+from manifill._arrays import Array, Mask
+from manifill._checks import complaint, require_number
+from manifill._devices import tensor_median_positive
 
 Profile = Callable[[Array], Array]
 """distance / bandwidth → affinity; the shape of a radial kernel."""

@@ -5,9 +5,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from manifill.arrays import Array
+from manifill._arrays import Array
+from manifill._threads import share_rows
 from manifill.kernels.pairs import Pairs, PairStatistic
-from manifill.threads import share_rows
 
 
 class Kernel(ABC):

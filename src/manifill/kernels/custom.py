@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from manifill.arrays import Array
-from manifill.checks import complaint
+from manifill._arrays import Array
+from manifill._checks import complaint
 from manifill.errors import IncompatibleKernel, InvalidInput
 from manifill.kernels.base import Kernel
 from manifill.kernels.pairs import Pairs

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Self, cast
 
-from manifill.arrays import Array, namespace
-from manifill.checks import complaint, require_number
+from manifill._arrays import Array, namespace
+from manifill._checks import complaint, require_number
 from manifill.kernels.base import Kernel
 from manifill.kernels.pairs import INNER_PRODUCT, Pairs, PairStatistic, add_scaled
 from manifill.kernels.radial import Gaussian, Laplacian

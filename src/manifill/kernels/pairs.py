@@ -1,7 +1,7 @@
 """What a kernel may know of a pair of rows: statistics that are sums over the columns.
 
 Because each statistic is a sum over columns, leaving columns out is a subtraction. That is what makes
-the sweep cheap; see `manifill.sweep.ledger`.
+the sweep cheap; see `manifill._fillers.sweep.ledger`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from manifill.arrays import Array, Indices, exp_in_place, namespace, set_diagonal, zero_unless
-from manifill.devices import tensor_absolute_distance
-from manifill.threads import product, share_rows, symmetric_product
+from manifill._arrays import Array, Indices, exp_in_place, namespace, set_diagonal, zero_unless
+from manifill._devices import tensor_absolute_distance
+from manifill._threads import product, share_rows, symmetric_product
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PairStatistic:
 
         def add_rows(rows: slice) -> None:
             if X.shape[1] == 1 and len(Y) >= _MANY_ROWS:
-                compiled = import_module("manifill.compiled")
+                compiled = import_module("manifill._compiled")
                 compiled.add_column(getattr(compiled, self.kind), X[rows, 0], Y[:, 0], sign, total[rows])
                 return
             part = self.between(X[rows], Y)
@@ -86,7 +86,7 @@ def _by_pairs(X: Array, Y: Array, metric: Literal["sqeuclidean", "cityblock"]) -
     if len(Y) < _MANY_ROWS:
         distance: Array = cdist(X, Y, metric)
         return distance
-    compiled = import_module("manifill.compiled")
+    compiled = import_module("manifill._compiled")
     distance = np.empty((len(X), len(Y)))
     kind = compiled.SQUARED if metric == "sqeuclidean" else compiled.ABSOLUTE
     compiled.totals_between(kind, np.ascontiguousarray(X), np.ascontiguousarray(Y.T), distance)
@@ -108,7 +108,7 @@ def exponential(total: Array, factor: float) -> Array:
     """E to the power of factor · total, for pairs (n, m)."""
     if isinstance(total, np.ndarray) and total.ndim == 2 and total.shape[1] >= _MANY_ROWS:
         K = np.empty(total.shape)
-        import_module("manifill.compiled").exponentials(factor, total, K)
+        import_module("manifill._compiled").exponentials(factor, total, K)
         return K
     return exp_in_place(total * factor)
 
@@ -116,7 +116,7 @@ def exponential(total: Array, factor: float) -> Array:
 def add_scaled(factor: float, total: Array, K: Array) -> None:
     """K += factor · total, for pairs (n, m)."""
     if isinstance(total, np.ndarray) and total.ndim == 2 and total.shape[1] >= _MANY_ROWS:
-        import_module("manifill.compiled").add_scaled(factor, total, K)
+        import_module("manifill._compiled").add_scaled(factor, total, K)
     else:
         K += factor * total
 
@@ -124,7 +124,7 @@ def add_scaled(factor: float, total: Array, K: Array) -> None:
 def drop_small(total: Array, rounding: Array) -> None:
     """Set to zero, in place, what of pairs (n, m) is no larger than its row's rounding (n, 1)."""
     if isinstance(total, np.ndarray) and total.shape[1] >= _MANY_ROWS:
-        import_module("manifill.compiled").drop_small(total, rounding)
+        import_module("manifill._compiled").drop_small(total, rounding)
     else:
         zero_unless(total > rounding, total)
 
@@ -227,7 +227,7 @@ class Pairs:
         left: Indices | None,
         right: Indices | None,
     ) -> "Pairs":
-        compiled = import_module("manifill.compiled")
+        compiled = import_module("manifill._compiled")
         totals = {s: np.empty((len(members[0]), width)) for s in statistics}
         for s, total in totals.items():
             getattr(compiled, loop)(getattr(compiled, s.kind), rows, *members, total)

@@ -5,8 +5,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from manifill.arrays import Array, exp_in_place, namespace, to_numpy
-from manifill.checks import require_number
+from manifill._arrays import Array, exp_in_place, namespace, to_numpy
+from manifill._checks import require_number
 from manifill.errors import InvalidInput
 from manifill.kernels.bandwidth import (
     Bandwidth,

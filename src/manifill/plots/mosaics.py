@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from manifill.arrays import Array
+from manifill._arrays import Array
 from manifill.errors import InvalidInput
 from manifill.plots.style import HOLE
 

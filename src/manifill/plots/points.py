@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array
+from manifill._arrays import Array
 from manifill.errors import MissingDependency
 from manifill.plots.style import STYLES
 

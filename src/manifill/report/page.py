@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from manifill.estimators import TableImputer
-from manifill.files import whole
+from manifill._estimators import TableImputer
+from manifill._files import whole
 from manifill.report import pictures
 from manifill.tables import Field, Inspection, Source, inspect
 from manifill.tables.accuracy import VariableAccuracy
@@ -172,7 +172,7 @@ def _distributions(imputer: TableImputer, gaps: list[Field]) -> str:
     if not gaps:
         return ""
     inner = imputer.imputer_
-    M = np.isnan(inner._model.state.problem.given)
+    M = np.isnan(imputer.result_.problem.given)
     most = sorted(gaps, key=lambda one: -int(M[:, one.first].sum()))
     picture = pictures.embedded(pictures.distributions(inner.completed_, M, most), "distributions")
     return f"""<h2>Observed and filled values</h2>{picture}
@@ -194,7 +194,7 @@ def _uncertain(imputer: TableImputer, gaps: list[Field]) -> str:
     cells = sorted((one for one in cells if one[0] > 0), key=lambda one: -one[0])[:_LEAST_CERTAIN]
     if not cells:
         return ""
-    ends = (inner.completed_, *inner.intervals(0.9, bounds=imputer.hard_bounds()))
+    ends = (inner.completed_, *imputer.result_.intervals(0.9, imputer._limits()))
     rows = []
     for size, row, field in cells:
         fill, low, high = (_shown(field, table[row, field.columns]) for table in ends)
@@ -223,15 +223,18 @@ def _done(imputer: TableImputer) -> str:
         (escape(str(field.name)), escape(field.word), escape(field.reason))
         for field in imputer.fields_[:_MOST_ROWS]
     ]
-    recipe = "<br>".join(escape(str(member)) for member in inner.recipe_.members)
+    methods = "".join(
+        f"{escape(name)}: {weight:.2f}<br>" for name, weight in inner.weights_.items() if weight
+    )
+    kernels = "<br>".join(escape(str(component)) for component in inner.ensemble_.components)
     return f"""<h2>What was done</h2>
-<p>{escape(imputer.status_.value.capitalize())}. The recipe, chosen on hidden values:<br>
-<code>{recipe}</code></p>{picture}{_grid("column, taken for, because", kinds)}"""
+<p>{escape(imputer.status_.value.capitalize())}. Methods and their weights:<br><code>{methods}</code>
+Kernels between rows, with weights chosen on held-out values:<br><code>{kernels}</code></p>{picture}{_grid("column, taken for, because", kinds)}"""
 
 
 def _rows(imputer: TableImputer) -> str:
-    state = imputer.imputer_._model.state
-    figure = pictures.cloud(np.asarray(state.Z), state.problem.M.mean(axis=1))
+    fitted = imputer.result_
+    figure = pictures.cloud(np.asarray(fitted.fill.Z), fitted.problem.M.mean(axis=1))
     if figure is None:
         return ""
     return f"""<h2>The rows</h2>{pictures.embedded(figure, "rows in their diffusion map")}

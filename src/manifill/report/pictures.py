@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manifill import plots
-from manifill.arrays import Array, Mask
-from manifill.estimators import DiffusionMap
+from manifill._arrays import Array, Mask
+from manifill._estimators import DiffusionMap
 from manifill.tables import Category, Field, Flag, Ordered, Quantity
 
 # Rows of the map of holes and of the cloud of rows, and columns whose values are drawn.

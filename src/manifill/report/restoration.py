@@ -12,7 +12,7 @@ import numpy.typing as npt
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from manifill.files import whole
+from manifill._files import whole
 from manifill.images import Restoration
 from manifill.plots.style import HOLE, look
 from manifill.report.page import STYLE

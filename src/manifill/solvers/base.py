@@ -6,7 +6,7 @@ Whatever the solver, the extension of f from the known rows A to any rows is `K[
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-from manifill.arrays import Array
+from manifill._arrays import Array
 
 
 @dataclass(frozen=True)

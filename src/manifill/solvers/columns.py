@@ -11,15 +11,15 @@ from typing import cast
 
 import numpy as np
 
-from manifill.arrays import Array, Mask, to_numpy
-from manifill.devices import TensorSubsets, tensor_inverse
+from manifill._arrays import Array, Mask, to_numpy
+from manifill._devices import TensorSubsets, tensor_inverse
+from manifill._threads import product
 from manifill.errors import NotPositiveDefinite
 from manifill.solvers import mixed
 from manifill.solvers.base import Report, Solver
 from manifill.solvers.inverse import inverse
 from manifill.solvers.ridge import Ridge, mean_diagonal
 from manifill.solvers.subsets import Subsets, complement_pays
-from manifill.threads import product
 
 # Arithmetic operations from which compiled code is worth loading: some milliseconds of LAPACK.
 _MUCH_WORK = 5e6
@@ -121,7 +121,7 @@ class Columns:
         if isinstance(self.known, TensorSubsets):
             self.known.lay_out(self.F)
 
-    def trusted_in_vain(self) -> bool:
+    def deferred_cholesky_failed(self) -> bool:
         """Did a device find a matrix not positive definite that it was trusted with? Then it no longer is."""
         on_device = [sets for sets in (self.known, self.missing) if isinstance(sets, TensorSubsets)]
         failed = [sets for sets in on_device if not sets.succeeded()]

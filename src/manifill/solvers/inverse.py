@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotri, spotrf, spotri
 
-from manifill.threads import product, symmetric_product
+from manifill._threads import product, symmetric_product
 
 # Rows up to which LAPACK, on one thread, is as quick as halves and matrix products on several.
 _FEW_ROWS = 600

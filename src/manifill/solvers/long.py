@@ -7,8 +7,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from manifill.arrays import Array
-from manifill.checks import complaint, require_number
+from manifill._arrays import Array
+from manifill._checks import complaint, require_number
 from manifill.solvers.base import Explained, Report
 from manifill.solvers.ridge import Ridge, mean_diagonal
 

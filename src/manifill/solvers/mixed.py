@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Mask
+from manifill._arrays import Mask
+from manifill._threads import product, share
 from manifill.solvers.inverse import inverse
 from manifill.solvers.subsets import Subsets, complement_pays
-from manifill.threads import product, share
 
 _ROUNDS = 6
 _SETTLED = 1e-9  # of the largest value
@@ -56,7 +56,7 @@ def solve(K: Array, F: Array, M: Mask, known: Subsets, missing: Subsets, added: 
 
 
 def _factors(K: Array, sets: Subsets, added: float) -> list[Array] | None:
-    from manifill.compiled import factor_single
+    from manifill._compiled import factor_single
 
     factors = [np.empty((len(A), len(A)), dtype=np.float32) for A, _ in sets.sets]
     rows = [A for A, _ in sets.sets]
@@ -66,7 +66,7 @@ def _factors(K: Array, sets: Subsets, added: float) -> list[Array] | None:
 
 def _solve(factors: list[Array], sets: Subsets, values: Array, solution: Array) -> None:
     """Into `solution` for the rows and columns of every set."""
-    from manifill.compiled import solve_single
+    from manifill._compiled import solve_single
 
     def one(s: int) -> None:
         A, J = sets.sets[s]

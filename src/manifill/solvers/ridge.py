@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from manifill.arrays import Array
-from manifill.checks import require_number
+from manifill._arrays import Array
+from manifill._checks import require_number
 from manifill.errors import NotPositiveDefinite
 from manifill.solvers.base import Explained, Report
 

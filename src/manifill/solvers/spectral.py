@@ -6,8 +6,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from scipy.linalg import eigh
 
-from manifill.arrays import Array
-from manifill.checks import complaint, require_number
+from manifill._arrays import Array
+from manifill._checks import complaint, require_number
 from manifill.solvers.base import Explained, Report
 
 

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from manifill.arrays import Array, Indices, Mask
+from manifill._arrays import Array, Indices, Mask
+from manifill._threads import n_workers, share
 from manifill.errors import NotPositiveDefinite
-from manifill.threads import n_workers, share
 
 
 class Subsets:
@@ -47,7 +47,7 @@ class Subsets:
 
         r is the first of `added` with which the set's matrix is positive definite.
         """
-        from manifill.compiled import solve_subsets
+        from manifill._compiled import solve_subsets
 
         X = np.zeros(F.shape)
         used = np.empty(len(self.columns), dtype=np.intp)

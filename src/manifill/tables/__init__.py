@@ -1,11 +1,12 @@
 """Tables of numbers, categories, dates and words, as a matrix that can be filled, and back."""
 
+from manifill.tables.arrays import as_source
 from manifill.tables.encoding import Encoding, Field, Fields
 from manifill.tables.frames import Frame, is_frame
 from manifill.tables.inference import KINDS
 from manifill.tables.inspection import Inspection, inspect
 from manifill.tables.source import Fills, Source, SourceColumn
-from manifill.tables.variables import Category, Cyclic, Flag, Ordered, Quantity, Untouched, Variable
+from manifill.tables.variables import Category, Cyclic, Flag, Moment, Ordered, Quantity, Untouched, Variable
 
 __all__ = [
     "KINDS",
@@ -18,12 +19,14 @@ __all__ = [
     "Flag",
     "Frame",
     "Inspection",
+    "Moment",
     "Ordered",
     "Quantity",
     "Source",
     "SourceColumn",
     "Untouched",
     "Variable",
+    "as_source",
     "inspect",
     "is_frame",
 ]

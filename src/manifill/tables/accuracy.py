@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from manifill.arrays import Array
+from manifill._arrays import Array
+from manifill._validation import Accuracy, Errors
 from manifill.tables.encoding import Encoding, Field
 from manifill.tables.frames import DAY, TIMES
 from manifill.tables.variables import Cyclic, Quantity, Variable
-from manifill.tuning import Accuracy
-from manifill.uncertainty import Errors
 
 
 @dataclass(frozen=True)
@@ -23,9 +22,9 @@ class VariableAccuracy:
     column, kind : its name, and what it was taken for.
     measure : "error", a root mean square in the column's units (dates and times: days), or "wrong", the share
         of wrong values.
-    error : of fills; NaN where no entry could be hidden.
+    error : of fills; NaN where no entry could be held out.
     simple_error : of the mean, or of the most frequent value.
-    hidden : how many entries were hidden.
+    held_out : how many entries were held out.
     missing : how many were to be filled.
     """
 
@@ -34,7 +33,7 @@ class VariableAccuracy:
     measure: str
     error: float
     simple_error: float
-    hidden: int
+    held_out: int
     missing: int
 
     @property
@@ -69,17 +68,16 @@ def table_accuracy(encoding: Encoding, numbers: Accuracy, errors: Errors) -> Tab
 def _accuracy(field: Field, numbers: Accuracy, errors: Errors) -> VariableAccuracy:
     variable = field.variable
     own = numbers[field.first]
-    missing = int(errors.problem.M[:, field.first].sum()) + int((~errors.problem.rows).sum())
+    missing = int(np.isnan(errors.problem.given[:, field.first]).sum())
     plain = isinstance(variable, Quantity) and not variable.log
     if plain:
         unit = DAY if field.word in TIMES else 1.0  # times in days
         error, simple = own.error / unit, own.mean_error / unit
-        return VariableAccuracy(field.name, field.word, "error", error, simple, own.hidden, missing)
-    found, truth = _hidden(field, errors)
+        return VariableAccuracy(field.name, field.word, "error", error, simple, own.held_out, missing)
+    found, truth = _held_out(field, errors)
     if not len(truth):
         return VariableAccuracy(field.name, field.word, "error", math.nan, math.nan, 0, missing)
-    scaling = errors.problem.scaling
-    mean = (scaling.center * scaling.magnitude)[field.columns]
+    mean = errors.problem.scaling.mean[field.columns]
     measure, error = score(variable, found, truth)
     _, simple = score(variable, np.broadcast_to(mean, truth.shape), truth)
     return VariableAccuracy(field.name, field.word, measure, error, simple, len(truth), missing)
@@ -98,19 +96,33 @@ def score(variable: Variable, found: Array, truth: Array) -> tuple[str, float]:
     return "error", float(np.sqrt(np.mean(apart**2)))
 
 
-def _hidden(field: Field, errors: Errors) -> tuple[Array, Array]:
-    """Numbers of a column's hidden entries, found and true, (h, width) each, as they were encoded."""
+def _held_out(field: Field, errors: Errors) -> tuple[Array, Array]:
+    """Numbers of a column's held-out entries, found and true, (h, width) each, as they were encoded."""
     evidence, scaling = errors.evidence, errors.problem.scaling
     columns = np.arange(field.first, field.columns.stop)
     sets: list[tuple[Array, Array]] = []
     for column in columns:
         mine = evidence.columns == column
-        unit, center = (
-            scaling.spread[column] * scaling.magnitude[column],
-            scaling.center[column] * scaling.magnitude[column],
-        )
-        found = errors.reliance[column] * evidence.found[mine]
-        sets.append((found * unit + center, evidence.truth[mine] * unit + center))
-    if len({len(found) for found, _ in sets}) > 1:  # a level so rare that hiding it left none
+        unit, center = scaling.deviation[column], scaling.mean[column]
+        sets.append((evidence.found[mine] * unit + center, evidence.truth[mine] * unit + center))
+    if len({len(found) for found, _ in sets}) > 1:  # a level so rare that holding it out left none
         return np.zeros((0, len(columns))), np.zeros((0, len(columns)))
     return np.column_stack([f for f, _ in sets]), np.column_stack([t for _, t in sets])
+
+
+def deviation(field: Field, completed: Array, half: Array) -> Array:
+    """Standard deviations in the units of a column, from those of its numbers."""
+    variable: Any = field.variable
+    numbers, spread = completed[:, field.columns], half[:, field.columns]
+    if variable.chosen:
+        wrong: Array = 1 - variable.probabilities(numbers).max(axis=1)
+        return wrong
+    if isinstance(variable, Quantity) and variable.log:
+        skewed: Array = np.exp(numbers[:, 0]) * np.sqrt(np.expm1(np.minimum(spread[:, 0] ** 2, 50.0)))
+        return skewed
+    if variable.kind == "cyclic":
+        angle: Array = variable.period / (2 * np.pi) * np.sqrt((spread**2).sum(axis=1))
+        angle = np.minimum(angle, variable.period / np.sqrt(12))
+        return angle
+    single: Array = spread[:, 0]
+    return single

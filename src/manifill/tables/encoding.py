@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from manifill.arrays import Array
-from manifill.checks import complaint
+from manifill._arrays import Array
+from manifill._checks import complaint
 from manifill.tables.inference import check_bounds, check_names, declared, infer
 from manifill.tables.source import Fills, Source
-from manifill.tables.variables import Untouched, Variable
+from manifill.tables.variables import Moment, Quantity, Variable
 
 
 @dataclass(frozen=True)
@@ -64,24 +64,32 @@ class Encoding:
 
     @classmethod
     def of(
-        cls, table: Source, types: Mapping[Any, Any] | None, bounds: Mapping[Any, Any] | None
+        cls, table: Source, types: Mapping[Any, Any] | None = None, bounds: Any = "observed"
     ) -> "Encoding":
-        """What the columns are taken for: as the user says, or else inferred."""
-        for name, given in (("types", types), ("bounds", bounds)):
-            if given is not None and not isinstance(given, Mapping):
-                raise complaint(name, "a mapping from columns, such as {'zip': …}", given)
+        """What the columns are taken for: as the user says, or else inferred.
+
+        `bounds` is "observed", None for no bounds of numbers, or a mapping from columns to pairs.
+        """
+        if types is not None and not isinstance(types, Mapping):
+            raise complaint("types", "a mapping from columns, such as {'zip': 'category'}", types)
+        if isinstance(bounds, str) and bounds == "observed":
+            bounds = {}
+        if bounds is not None and not isinstance(bounds, Mapping):
+            raise complaint("bounds", "'observed', None, or a mapping such as {'age': (0, 120)}", bounds)
+        unbounded = (None, None) if bounds is None else None
         types, bounds = types or {}, bounds or {}
         check_names(types, table.names, "types")
         check_names(bounds, table.names, "bounds")
         fields, first = [], 0
         for name in table.names:
             column = table.column(name)
-            limits = bounds.get(name)
+            limits = bounds.get(name, unbounded)
             if name in types:
                 variable, reason = declared(column, types[name], limits)
             else:
                 variable, reason = infer(column, limits)
-            check_bounds(column, variable, limits)
+            if name in bounds:
+                check_bounds(column, variable, limits)
             fields.append(Field(name, variable, reason, first))
             first += variable.width
         return cls(Fields(fields))
@@ -137,6 +145,20 @@ class Encoding:
                 fills[field.name] = rows, field.variable.decode(numbers, outward)
         return fills
 
-    @property
-    def untouched(self) -> list[Field]:
-        return [field for field in self.fields if isinstance(field.variable, Untouched)]
+    def moments(self, table: Source) -> Array | None:
+        """(n,), when each row was measured; NaN where that is missing; None without a time column."""
+        for field in self.fields:
+            if isinstance(field.variable, Moment) and field.name in table.names:
+                return np.asarray(table.column(field.name).plain(), dtype=np.float64)
+        return None
+
+    def hard_bounds(self, X: Array) -> list[tuple[float, float]]:
+        """Bounds of what every number might be: those that were given, and 0 below what was never negative."""
+        pairs: list[tuple[float, float]] = []
+        for field in self:
+            low, high = field.variable.bounds(X[:, field.columns])
+            if isinstance(field.variable, Quantity) and field.variable.limits is None:
+                least = 0.0 if low[0] >= 0 and not field.variable.log else -np.inf
+                low, high = np.array([least]), np.array([np.inf])
+            pairs += zip(low.tolist(), high.tolist(), strict=True)
+        return pairs

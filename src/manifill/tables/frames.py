@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Indices, Mask
+from manifill._arrays import Indices, Mask
 from manifill.errors import InvalidInput
 from manifill.tables.source import Fills
 from manifill.tables.variables import Plain
@@ -72,14 +72,7 @@ class Column:
             found[~self.missing] = self.series.filter((~self.missing).tolist()).to_numpy().astype(np.float64)
         else:
             found = self.series.to_numpy().astype(np.float64)
-        infinite = np.isinf(found)
-        if infinite.any():
-            row = int(np.flatnonzero(infinite)[0])
-            raise InvalidInput(
-                f"Values must be finite or missing; column {self.name!r} is {found[row]} in row {row}, and "
-                f"{infinite.sum()} such values in all. Replace them by missing ones to have them filled."
-            )
-        return found
+        return finite_numbers(found, self.name)
 
     def _values(self) -> list[Any]:
         return [None if gone else one for one, gone in zip(self.series.to_list(), self.missing, strict=True)]
@@ -90,7 +83,7 @@ class Column:
         declared = _declared_levels(self.series) if self.declared else None
         if declared is not None:
             return tuple(level for level in declared if level in present)
-        return tuple(sorted(present, key=lambda value: (type(value).__name__, value)))
+        return sorted_levels(present)
 
     def filled(self, rows: Indices, values: Plain) -> Any:
         """The series with plain values at some rows."""
@@ -150,8 +143,8 @@ class Frame:
             names = list(self._frame.columns)
         except TypeError:
             raise InvalidInput(
-                "A table must be a pandas or polars DataFrame or a pyarrow Table; "
-                f"got {type(native).__name__}. Arrays of numbers are for IGHImputer."
+                "A table must be a pandas or polars DataFrame, a pyarrow Table or an array; "
+                f"got {type(native).__name__}."
             ) from None
         except Exception as error:  # narwhals' own, about names that are there twice
             if "unique" not in str(error).lower() and "duplicate" not in str(error).lower():
@@ -245,12 +238,31 @@ def _what(series: Any, missing: Mask) -> tuple[str, bool]:
     word = _TIMES.get(type(dtype).__name__)
     if word is not None:
         return word, False
-    return (_what_objects(series, missing), False) if dtype == nw.Object else ("other", False)
+    if dtype != nw.Object:
+        return "other", False
+    present = [value for value, gone in zip(series.to_list(), missing, strict=True) if not gone]
+    return kind_of_objects(present), False
 
 
-def _what_objects(series: Any, missing: Mask) -> str:
-    """What a column of Python objects holds, if they are all of one kind."""
-    values = [value for value, gone in zip(series.to_list(), missing, strict=True) if not gone]
+def finite_numbers(found: npt.NDArray[np.float64], name: Any) -> npt.NDArray[np.float64]:
+    """Refuse infinite numbers."""
+    infinite = np.isinf(found)
+    if infinite.any():
+        row = int(np.flatnonzero(infinite)[0])
+        raise InvalidInput(
+            f"Values must be finite or missing; column {name!r} contains infinity: {found[row]} in row {row}, "
+            f"and {infinite.sum()} such values in all. Replace them by missing ones to have them filled."
+        )
+    return found
+
+
+def sorted_levels(present: set[Any]) -> tuple[Any, ...]:
+    """Values of any kinds in an order that is always the same."""
+    return tuple(sorted(present, key=lambda value: (type(value).__name__, value)))
+
+
+def kind_of_objects(values: list[Any]) -> str:
+    """What Python objects are, if they are all of one kind."""
     kinds: dict[str, tuple[type, ...]] = {
         "boolean": (bool, np.bool_),
         "label": (str,),

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from manifill.arrays import Array
+from manifill._arrays import Array
 from manifill.errors import InvalidInput
 from manifill.tables.frames import DAY, TIMES, plain_time
 from manifill.tables.source import SourceColumn
-from manifill.tables.variables import Category, Cyclic, Flag, Ordered, Quantity, Untouched, Variable
+from manifill.tables.variables import Category, Cyclic, Flag, Moment, Ordered, Quantity, Untouched, Variable
 
 KINDS = ("number", "integer", "boolean", "category", "ordered", "date", "cyclic:PERIOD", "text", "identifier")
 
@@ -50,6 +50,8 @@ def infer(column: SourceColumn, limits: Any = None) -> tuple[Variable, str]:
 def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Variable, str]:
     """The variable that a user says a column is."""
     reason = "you said so"
+    if isinstance(kind, Moment):
+        return kind, "the time of the rows"
     if isinstance(kind, Cyclic | Category | Ordered | Flag | Quantity | Untouched):
         if isinstance(kind, Cyclic | Flag | Quantity) and column.plain().dtype == object:
             raise InvalidInput(

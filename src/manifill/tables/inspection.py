@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
-from manifill.arrays import Array, Mask
+from manifill._arrays import Array, Mask
 from manifill.errors import InvalidInput
 from manifill.tables.encoding import Encoding, Fields
 from manifill.tables.source import Source

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from manifill.arrays import Indices, Mask
+from manifill._arrays import Indices, Mask
 from manifill.tables.variables import Plain
 
 Fills = dict[Any, tuple[Indices, Plain]]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from manifill.arrays import Array
+from manifill._arrays import Array
 
 Plain = npt.NDArray[Any]
 
@@ -245,6 +245,14 @@ class Untouched:
 
     def weights(self, numbers: Array) -> Array:
         return np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Moment(Untouched):
+    """When each row was measured: rows are put in its order, and it is not filled."""
+
+    word: str = "number"
+    kind: ClassVar[str] = "moment"
 
 
 def _codes(plain: Plain, levels: Sequence[Any]) -> Array:

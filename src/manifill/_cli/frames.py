@@ -1,0 +1,171 @@
+"""Restoring video from the command line."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
+
+from manifill import _files as files
+from manifill._arrays import Mask
+from manifill._cli.pictures import Where
+from manifill._cli.watch import console, progress_bar
+from manifill._media import VideoFile, VideoWriter, damage, read_pictures
+from manifill._media.detection import found
+from manifill._media.video import ENDINGS
+from manifill.errors import InvalidInput
+from manifill.video import Stream
+
+# Frames looked at to find pixels that never change.
+_LOOKED_AT = 24
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for, option by option."""
+
+    source: Path
+    output: Path
+    where: Where
+    side_by_side: Path | None
+    lossless: bool
+    seed: int
+    device: str | None
+    force: bool
+    as_json: bool
+
+
+def run(request: Request) -> None:
+    """Read, restore and write frame by frame, and say what was done."""
+    began = monotonic()
+    _check(request)
+    with VideoFile.open(request.source) as video, ExitStack() as opened:
+        holes = _Holes(request.where, video, opened)
+        stream = Stream(video.n_frames, random_state=request.seed, device=request.device)
+        bar = opened.enter_context(progress_bar(BarColumn(), TaskProgressColumn(), TimeRemainingColumn()))
+        task = bar.add_task("restoring", total=1.0)
+        stream.tick = lambda share: bar.update(task, completed=share)
+        out = opened.enter_context(VideoWriter(request.output, video, lossless=request.lossless))
+        both = None
+        if request.side_by_side is not None:
+            both = opened.enter_context(VideoWriter(request.side_by_side, video, width=2 * video.width))
+        frames = stream.restore(video.frames(), holes.masks())
+        damaged = opened.enter_context(VideoFile.open(request.source)).frames() if both else None
+        for frame in frames:
+            out.write(frame)
+            if both is not None and damaged is not None:
+                both.write(np.concatenate([next(damaged), frame], axis=1))
+        if stream.n_filled == 0:
+            raise InvalidInput(f"Nothing is damaged: {holes.reason}.")
+    blend = stream.blend
+    summary: dict[str, Any] = {
+        "output": str(request.output),
+        "frames": video.n_frames,
+        "size": [video.height, video.width],
+        "filled": stream.n_filled,
+        "because": holes.reason,
+        "error": None if blend is None else blend.error,
+        "simple_error": None if blend is None else blend.simple_error,
+        "seed": request.seed,
+        "seconds": round(monotonic() - began, 2),
+    }
+    if request.as_json:
+        print(json.dumps(summary, indent=1), file=sys.stdout)
+        return
+    line = f"{request.output}: filled {stream.n_filled:,} values in {video.n_frames} frames of "
+    line += f"{video.width} × {video.height} in {summary['seconds']:.1f} s; {holes.reason}."
+    if blend is not None:
+        line += f" Error to expect, measured on hidden pixels: {blend.error:.3g} of 255, where a fill by "
+        line += f"the mean has {blend.simple_error:.3g}."
+    console.print(line, markup=False, highlight=False)
+
+
+def _check(request: Request) -> None:
+    """Refuse, before any work is done, what cannot be done."""
+    outputs = [path for path in (request.output, request.side_by_side) if path is not None]
+    read = [path for path in (request.source, request.where.mask) if path is not None]
+    if len({path.resolve() for path in (*read, *outputs)}) < len(read) + len(outputs):
+        raise InvalidInput("What is read and what is written must be different files.")
+    for path in outputs:
+        if path.suffix.lower() not in ENDINGS:
+            raise InvalidInput(f"A video must end in {', '.join(ENDINGS)}; got {path.name}.")
+        files.check_writable(path)
+        if path.exists() and not request.force:
+            raise InvalidInput(f"{path} exists already; use --force to replace it.")
+    if request.where.frames is not None and not request.where.frames.strip():
+        raise InvalidInput('--frames must name frames, such as "3,10-12"; got nothing.')
+
+
+class _Holes:
+    """Where each frame is damaged, one after the other."""
+
+    def __init__(self, where: Where, video: VideoFile, opened: ExitStack) -> None:
+        self._where, self._video = where, video
+        shape = (video.n_frames, video.height, video.width)
+        self._always: Mask = np.zeros(shape[1:], dtype=np.bool_)
+        self._lost = np.zeros(video.n_frames, dtype=np.bool_)
+        self._colour: tuple[float, ...] | None = None
+        self._masks: VideoFile | None = None
+        self._each: Mask | None = None
+        self.reason = "damage as given"
+        if not where.said:
+            self._always, self.reason = _stuck(video)
+        if where.mask is not None and where.mask.suffix.lower() in ENDINGS:
+            self._masks = opened.enter_context(VideoFile.open(where.mask))
+            theirs = (self._masks.n_frames, self._masks.height, self._masks.width)
+            if theirs != shape:
+                raise InvalidInput(
+                    f"The mask must have {shape[0]} frames of {shape[2]} × {shape[1]} like the video; "
+                    f"{where.mask.name} has {theirs[0]} of {theirs[2]} × {theirs[1]}."
+                )
+        elif where.mask is not None:
+            theirs_values = read_pictures(where.mask).values
+            if len(theirs_values) == 1:
+                self._always |= damage.by_mask(theirs_values, (1, *shape[1:]))[0]
+            else:
+                self._each = damage.by_mask(theirs_values, shape)
+        if where.value is not None:
+            self._colour = damage.parse_colour(where.value, np.uint8)
+        if where.boxes:
+            self._always |= damage.boxes((1, *shape[1:]), where.boxes)[0]
+        if where.scratches:
+            self._always |= damage.columns((1, *shape[1:]), where.scratches)[0]
+        if where.frames is not None:
+            self._lost = damage.frames((video.n_frames, 1, 1), where.frames)[:, 0, 0]
+
+    def masks(self) -> Iterator[Mask]:
+        """One for each frame."""
+        theirs = None if self._masks is None else self._masks.frames()
+        frames = None if self._colour is None else self._video.frames()
+        for i, lost in enumerate(self._lost):
+            hole = self._always | bool(lost)
+            if self._each is not None:
+                hole = hole | self._each[i]
+            if theirs is not None:
+                mask = next(theirs)
+                hole = hole | damage.by_mask(mask.reshape(1, *mask.shape[:2], -1), (1, *hole.shape))[0]
+            if frames is not None and self._colour is not None:
+                frame = next(frames)
+                pixels = frame.reshape(1, *frame.shape[:2], -1)
+                hole = hole | damage.by_value(pixels, self._colour, tolerance=self._where.tolerance)[0]
+            yield damage.grown(hole[None], self._where.grow)[0]
+
+
+def _stuck(video: VideoFile) -> tuple[Mask, str]:
+    """Pixels that are damaged in all frames, found in some of them."""
+    chosen = set(np.linspace(0, video.n_frames - 1, min(video.n_frames, _LOOKED_AT)).astype(int).tolist())
+    some = np.stack([frame for i, frame in enumerate(video.frames()) if i in chosen])
+    gone, reason = found(some.reshape(*some.shape[:3], -1))
+    always: Mask = np.asarray(gone.all(axis=0))
+    if not always.any() or (gone & ~always).any():
+        raise InvalidInput(
+            f"Damage was found ({reason}), but not in the same pixels of all frames. Say where it is: give "
+            "--mask or --value."
+        )
+    return always, f"taken for damage: {reason}"

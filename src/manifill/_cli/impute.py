@@ -1,0 +1,254 @@
+"""Filling a table from the command line."""
+
+import json
+import math
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Table as Grid
+
+import manifill
+from manifill import _files as files
+from manifill._checks import require_number
+from manifill._cli.watch import Interrupted, console, fit_watched
+from manifill._cli.words import of_words
+from manifill._estimators import TableImputer
+from manifill.errors import InvalidInput, MissingDependency
+from manifill.tables import Cyclic, Fills, Flag, Quantity
+
+MOST_SHOWN = 30
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for, option by option."""
+
+    source: Path
+    output: Path
+    columns: list[str]
+    types: dict[str, str]
+    bounds: dict[str, tuple[float | str | None, float | str | None]]
+    time: str | None
+    reading: dict[str, Any]
+    max_sweeps: int | None
+    time_limit: float | None
+    seed: int
+    intervals: float | None
+    draws: int
+    report: Path | None
+    save: Path | None
+    model: Path | None
+    keep_last: bool
+    force: bool
+
+    @property
+    def tables_of_draws(self) -> list[Path]:
+        return [_numbered(self.output, i + 1) for i in range(self.draws)]
+
+
+def run(request: Request, as_json: bool) -> None:
+    """Read, fill, write, and say what was done."""
+    began = monotonic()
+    _check(request)
+    if request.model is None:
+        table = files.read(request.source, words=of_words(request.types), **request.reading)
+        imputer = _fitted(request, table)
+        fills: Fills = imputer.completed_
+    else:
+        imputer = TableImputer.load(request.model)
+        kinds = (Quantity, Cyclic, Flag)
+        words = [field.name for field in imputer.fields_ if not isinstance(field.variable, kinds)]
+        table = files.read(request.source, words=words, **request.reading)
+        fills = imputer.transform(table)
+    chosen = _only(fills, request.columns, table.names)
+    _write(request, imputer, table, chosen, began)
+    summary = _summary(request, imputer, table, chosen, monotonic() - began)
+    if as_json:
+        out = sys.stderr if request.output == files.PIPE else sys.stdout
+        print(json.dumps(summary, indent=1, default=str), file=out)
+    else:
+        _say(summary)
+
+
+def _check(request: Request) -> None:
+    """Refuse, before any work is done, what cannot be done."""
+    if request.model is not None:
+        names = ("types", "bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
+        _refuse([name for name in names if getattr(request, name)])
+    if request.intervals is not None:
+        require_number("--intervals", request.intervals, above=0, below=1)
+    if request.report is not None and find_spec("matplotlib") is None:
+        raise MissingDependency("A report needs matplotlib: pip install 'manifill[plots]'.")
+    tables = [path for path in (request.output, *request.tables_of_draws) if path != files.PIPE]
+    others = [path for path in (request.report, request.save) if path is not None]
+    if len({path.resolve() for path in (*tables, *others)}) < len(tables) + len(others):
+        raise InvalidInput(
+            f"Every file needs a name of its own; got {', '.join(map(str, (*tables, *others)))}."
+        )
+    for path in tables:
+        files.check_output(path)
+    for path in others:
+        files.check_writable(path)
+    for path in (*tables, *others):
+        if path.exists() and not request.force:
+            raise InvalidInput(f"{path} exists already; use --force to replace it.")
+
+
+def _fitted(request: Request, table: files.TableFile) -> TableImputer:
+    imputer = TableImputer(
+        request.types,
+        bounds=request.bounds,
+        time=request.time,
+        max_sweeps="auto" if request.max_sweeps is None else request.max_sweeps,
+        time_limit=request.time_limit,
+        random_state=request.seed,
+    )
+    try:
+        fit_watched(imputer, table)
+    except Interrupted:
+        if not request.keep_last or not hasattr(imputer, "result_"):
+            raise
+        console.print("manifill: interrupted; going on with the last full sweep.")
+    return imputer
+
+
+def _write(
+    request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, began: float
+) -> None:
+    """All files that were asked for; the completed table last, for it may replace the file that is read."""
+    extra = {} if request.intervals is None else _ends(imputer, table, request.intervals)
+    if request.draws:
+        drawn = imputer.draws(request.draws, random_state=request.seed)
+        for path, one in zip(request.tables_of_draws, drawn, strict=True):
+            files.write(table, _only(one, request.columns, table.names), path)
+    if request.save is not None:
+        imputer.save(request.save)
+    if request.report is not None:
+        from manifill.report import write_report
+
+        seconds = monotonic() - began
+        write_report(imputer, table, request.report, title=request.source.name, seconds=seconds)
+    files.write(table, fills, request.output, extra)
+
+
+def _refuse(given: list[str]) -> None:
+    """Refuse options that belong to fitting where a model is fitted already."""
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise InvalidInput(f"--model fills new rows with what was fitted; {options} cannot change that.")
+
+
+def _numbered(path: Path, number: int) -> Path:
+    if path == files.PIPE:
+        raise InvalidInput("--draws writes several files; --output must name the first of them, not a pipe.")
+    return path.with_name(f"{path.stem}-draw{number}{path.suffix}")
+
+
+def _only(fills: Fills, columns: list[str], names: list[Any]) -> Fills:
+    """Fills of the columns asked for; of all where none is named."""
+    unknown = [name for name in columns if name not in names]
+    if unknown:
+        raise InvalidInput(
+            f"--columns names {unknown}, which are not there; there are {', '.join(map(str, names))}."
+        )
+    return {name: fill for name, fill in fills.items() if not columns or name in columns}
+
+
+def _ends(imputer: TableImputer, table: files.TableFile, level: float) -> files.Extra:
+    """Two columns more for every column filled: the ends of its intervals, empty where a value is known."""
+    low, high = imputer.intervals(level)
+    extra: files.Extra = {}
+    for name in low:
+        for end, fills in (("low", low), ("high", high)):
+            label = f"{name}_{end}"
+            if label in table.names:
+                raise InvalidInput(f"--intervals adds a column {label!r}, which is there already; rename it.")
+            extra[label] = (name, *fills[name])
+    return extra
+
+
+def _summary(
+    request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, seconds: float
+) -> dict[str, Any]:
+    accuracy = {one.column: one for one in imputer.accuracy_} if request.model is None else {}
+    columns = []
+    for field in imputer.fields_:
+        column = table.column(field.name) if field.name in table.names else None
+        one = accuracy.get(field.name)
+        columns.append(
+            {
+                "name": field.name,
+                "type": field.word,
+                "because": field.reason,
+                "missing": 0 if column is None else int(column.missing.sum()),
+                "filled": len(fills[field.name][0]) if field.name in fills else 0,
+                "measure": one.measure if one else None,
+                "error": _finite(one.error) if one else None,
+                "simple_error": _finite(one.simple_error) if one else None,
+            }
+        )
+    return {
+        "manifill": manifill.__version__,
+        "output": str(request.output),
+        "draws": [str(path) for path in request.tables_of_draws],
+        "rows": len(table),
+        "filled": sum(len(rows) for rows, _ in fills.values()),
+        "sweeps": imputer.n_sweeps_,
+        "status": imputer.status_.name.lower(),
+        "explanation": imputer.status_.value,
+        "seed": request.seed,
+        "seconds": round(seconds, 2),
+        "columns": columns,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _say(summary: dict[str, Any]) -> None:
+    """The summary for people."""
+    said = f"{summary['output']}: filled {summary['filled']:,} values in {summary['rows']:,} rows"
+    said += f", {summary['seconds']:.1f} s. {summary['explanation'].capitalize()}."
+    console.print(said, markup=False, highlight=False)
+    for path in summary["draws"]:
+        console.print(f"{path}: a completed table, drawn", markup=False, highlight=False)
+    with_gaps = [one for one in summary["columns"] if one["missing"]]
+    if with_gaps:
+        console.print(_grid(with_gaps))
+    left = [one for one in with_gaps if not one["filled"]]
+    if left:
+        names = ", ".join(f"{one['name']} ({one['type']}: {one['because']})" for one in left)
+        console.print(f"Left as they are: {names}.", markup=False, highlight=False)
+
+
+def _grid(columns: list[dict[str, Any]]) -> Grid:
+    grid = Grid("column", "type", "missing", "error to expect", "of the simple fill", "relative", box=None)
+    worst = sorted(columns, key=lambda one: -_relative(one))[:MOST_SHOWN]
+    for one in columns:
+        if one not in worst:
+            continue
+        known = one["error"] is not None
+        share = one["measure"] == "wrong"
+        errors = (
+            [f"{one[key]:.1%} wrong" if share else f"{one[key]:.4g}" for key in ("error", "simple_error")]
+            if known
+            else ["–", "–"]
+        )
+        relative = f"{_relative(one):.2f}" if known and np.isfinite(_relative(one)) else "–"
+        grid.add_row(escape(str(one["name"])), one["type"], f"{one['missing']:,}", *errors, relative)
+    if len(columns) > len(worst):
+        grid.caption = f"the {len(worst)} hardest of {len(columns)} columns"
+    return grid
+
+
+def _relative(one: dict[str, Any]) -> float:
+    if not one["simple_error"] or one["error"] is None:
+        return -math.inf
+    return float(one["error"] / one["simple_error"])

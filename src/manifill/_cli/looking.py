@@ -1,0 +1,149 @@
+"""Looking at tables from the command line: what is missing, who fills it best, and making holes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from manifill import _files as files
+from manifill import amputation, tables
+from manifill._cli import words
+from manifill._cli.watch import console, progress_bar
+from manifill._estimators import compare as compare_fills
+from manifill._estimators.comparing import Comparison
+from manifill._messages import listening
+from manifill.errors import InvalidInput
+from manifill.tables import Encoding, Inspection
+
+MOST_SHOWN = 40
+_MECHANISMS = ("mcar", "mar", "mnar")
+
+
+def inspect(source: Path, types: dict[str, str], reading: dict[str, Any], as_json: bool) -> None:
+    """Say what is missing."""
+    found = tables.inspect(files.read(source, words=words.of_words(types), **reading), types)
+    if as_json:
+        print(json.dumps(_inspection(found), indent=1, default=str))
+    else:
+        _show(found)
+
+
+def _inspection(found: Inspection) -> dict[str, Any]:
+    return {
+        "rows": found.rows,
+        "cells": found.cells,
+        "missing": sum(found.missing.values()),
+        "complete_rows": found.complete_rows,
+        "empty_rows": found.empty_rows,
+        "columns": [
+            {"name": one.name, "type": one.word, "because": one.reason, "missing": found.missing[one.name]}
+            for one in found.fields
+        ],
+        "patterns": [{"missing": list(one.columns), "rows": one.rows} for one in found.patterns],
+        "likely_mcar": found.likely_mcar,
+        "verdict": found.verdict,
+        "relations": [vars(one) for one in found.relations],
+    }
+
+
+def _show(found: Inspection) -> None:
+    out = Console()
+    total = sum(found.missing.values())
+    out.print(
+        f"{found.rows:,} rows, {len(found.fields)} columns; {total:,} of {found.cells:,} values are missing "
+        f"({total / max(found.cells, 1):.1%}); {found.complete_rows:,} rows are complete.",
+        highlight=False,
+    )
+    grid = Grid("column", "type", "missing", "", "because", box=None)
+    most = sorted(found.fields, key=lambda one: -found.missing[one.name])[:MOST_SHOWN]
+    for one in found.fields:
+        if one in most:
+            share = found.missing[one.name] / found.rows
+            bar = "█" * round(20 * share) or ("▏" if share else "")
+            grid.add_row(
+                escape(str(one.name)), one.word, f"{found.missing[one.name]:,} ({share:.0%})", bar, one.reason
+            )
+    if len(found.fields) > MOST_SHOWN:
+        grid.caption = f"the {MOST_SHOWN} columns of {len(found.fields)} that lack most"
+    out.print(grid)
+    if total:
+        patterns = Grid("rows", "missing together", box=None, title="Patterns", title_justify="left")
+        for pattern in found.patterns:
+            names = ", ".join(map(str, pattern.columns[:8])) + (", …" if len(pattern.columns) > 8 else "")
+            patterns.add_row(f"{pattern.rows:,}", escape(names) or "nothing")
+        out.print(patterns)
+    out.print(found.verdict, markup=False, highlight=False)
+
+
+def compare(
+    source: Path, types: dict[str, str], reading: dict[str, Any], share: float, seed: int, as_json: bool
+) -> None:
+    """Say who fills hidden values best."""
+    table = files.read(source, words=words.of_words(types), **reading)
+    with progress_bar() as bar:
+        task = bar.add_task("hiding known values")
+        with listening(lambda line: bar.update(task, description=line)):
+            found = compare_fills(table, types=types, share=share, random_state=seed)
+    if as_json:
+        print(json.dumps(_comparison(found), indent=1, default=str))
+        return
+    out = Console()
+    methods = list(found.seconds)
+    grid = Grid("column", "type", "hidden", *methods, "in", box=None)
+    for one in found.scores:
+        best = min(one.errors.values())
+        share_wrong = one.measure == "wrong"
+        cells = [
+            f"{'[bold]' if error == best else ''}{f'{error:.1%}' if share_wrong else f'{error:.4g}'}"
+            for error in one.errors.values()
+        ]
+        measure = "wrong" if share_wrong else "RMSE"
+        grid.add_row(escape(str(one.column)), one.kind, f"{one.hidden:,}", *cells, measure)
+    grid.add_section()
+    grid.add_row("relative", "", "", *(f"{one:.3f}" for one in found.overall.values()))
+    grid.add_row("seconds", "", "", *(f"{one:.1f}" for one in found.seconds.values()))
+    out.print(grid)
+    best_method = min(found.overall, key=lambda method: found.overall[method])
+    out.print(f"Best over all columns: {best_method}.", highlight=False)
+
+
+def _comparison(found: Comparison) -> dict[str, Any]:
+    return {
+        "overall": found.overall,
+        "seconds": found.seconds,
+        "columns": [{**vars(one)} for one in found.scores],
+    }
+
+
+def ampute(
+    source: Path, output: Path, rate: float, mechanism: str, reading: dict[str, Any], seed: int, force: bool
+) -> None:
+    """Write the table with values removed."""
+    files.check_output(output)
+    if output.exists() and output != files.PIPE and not force:
+        raise InvalidInput(f"{output} exists already; use --force to replace it.")
+    if mechanism not in _MECHANISMS:
+        raise InvalidInput(f"--mechanism must be one of {', '.join(_MECHANISMS)}; got {mechanism!r}.")
+    if not 0 < rate < 1:
+        raise InvalidInput(f"--rate must be a share between 0 and 1, such as 0.2; got {rate}.")
+    table = files.read(source, **reading)
+    encoding = Encoding.of(table, None, None)
+    fields = list(encoding)
+    first = encoding.encode(table)[:, [field.first for field in fields]]
+    if mechanism == "mcar":
+        M = amputation.mcar(first.shape, rate, seed)
+    else:
+        whole = np.where(np.isnan(first), np.nanmean(first, axis=0), first)
+        M = getattr(amputation, mechanism)(whole, rate, seed)
+    M &= ~np.isnan(first)
+    files.write_without(
+        table, {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}, output
+    )
+    share = M.sum() / max((~np.isnan(first)).sum(), 1)
+    console.print(
+        f"{output}: removed {M.sum():,} values, {share:.1%} of those that can be filled.", markup=False
+    )

@@ -1,0 +1,53 @@
+"""Watching a run from the terminal."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from manifill._arrays import Table
+from manifill._estimators import IGHImputer, TableImputer
+from manifill._messages import listening
+
+console = Console(stderr=True)
+
+
+class Interrupted(Exception):
+    """Ctrl-C while a table was filled."""
+
+
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """A line that says how far a run is, and vanishes when it is over; none where nobody looks."""
+    return Progress(
+        SpinnerColumn(),
+        *columns,
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def fit_watched(imputer: IGHImputer | TableImputer, X: Any) -> Table:
+    """`imputer.fit_transform(X)` with a progress bar."""
+    bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    try:
+        with bar:
+            task = bar.add_task("looking at the table", total=None)
+            with listening(lambda line: bar.update(task, description=line)):
+                for state in imputer.iter_fit(X):
+                    total = imputer.max_sweeps_ if state.sweep else None
+                    bar.update(task, total=total, completed=state.sweep, description=str(state))
+    except KeyboardInterrupt:
+        raise Interrupted from None
+    return state.X

@@ -1,0 +1,162 @@
+"""Tables in files: complaints name line and column, output is written whole or not at all."""
+
+import atexit
+import csv
+import shutil
+import sys
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from manifill._arrays import Indices
+from manifill._files import binary
+from manifill._files.binary import ArrayFile, FrameFile
+from manifill._files.text import DELIMITERS, MISSING, TextTable
+from manifill._files.whole import check_writable, whole
+from manifill.errors import InvalidInput
+from manifill.tables.source import Fills
+from manifill.tables.variables import Plain
+
+__all__ = [
+    "FORMATS",
+    "MISSING",
+    "PIPE",
+    "ArrayFile",
+    "Extra",
+    "FrameFile",
+    "TableFile",
+    "TextTable",
+    "check_output",
+    "check_writable",
+    "read",
+    "whole",
+    "write",
+    "write_without",
+]
+
+FORMATS = (*DELIMITERS, *binary.ARROW, *binary.EXCEL, *binary.NUMPY)
+PIPE = Path("-")
+"""Standard input or output, as csv."""
+
+TableFile = TextTable | FrameFile
+Extra = dict[str, tuple[Any, Indices, Plain]]
+"""Columns more: name → the column they are like, the rows where they have values, and these."""
+
+
+def read(
+    path: Path,
+    *,
+    missing: Collection[str] = MISSING,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    words: Collection[str] = (),
+) -> TableFile:
+    """Read a table; the options are those of `TextTable`, and matter to text files only."""
+    called = "standard input" if path == PIPE else None
+    if path == PIPE:
+        path = _standard_input()
+    kind = _kind(path)
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name a file in it.")
+    if not path.is_file():
+        raise InvalidInput(f"There is no file {path}. Is it in another folder?")
+    if kind in DELIMITERS:
+        return TextTable(
+            path,
+            missing=missing,
+            header=header,
+            encoding=encoding,
+            delimiter=delimiter,
+            words=words,
+            called=called,
+        )
+    return binary.read(path)
+
+
+def check_output(path: Path) -> None:
+    """Refuse, before any work is done, a place that cannot be written to."""
+    if path != PIPE:
+        _kind(path)
+        check_writable(path)
+
+
+def write(table: TableFile, fills: Fills, path: Path, extra: Extra | None = None) -> None:
+    """Write a table with its fills, and columns more, in the format that the ending of `path` names."""
+    check_output(path)
+    if isinstance(table, TextTable) and path != PIPE and path.suffix.lower() not in DELIMITERS:
+        table = binary.as_arrow(table)
+    more = {name: _column(table, *one) for name, one in (extra or {}).items()}
+    if path == PIPE:
+        _stream(table, fills, sys.stdout, ",", more)
+    elif path.suffix.lower() in DELIMITERS:
+        with whole(path, "w", encoding="utf-8", newline="") as file:
+            mark = (
+                _delimiter(table, path) if isinstance(table, TextTable) else DELIMITERS[path.suffix.lower()]
+            )
+            _stream(table, fills, file, mark, more)
+    else:
+        binary.write(table, fills, path, more)
+
+
+def write_without(table: TableFile, gone: Mapping[Any, Indices], path: Path) -> None:
+    """Write a table with these rows of its columns emptied."""
+    check_output(path)
+    if isinstance(table, TextTable) and (path == PIPE or path.suffix.lower() in DELIMITERS):
+        texts = {name: dict.fromkeys(rows.tolist(), "") for name, rows in gone.items()}
+        if path == PIPE:
+            table.rewrite(texts, sys.stdout, table.delimiter, {})
+            return
+        with whole(path, "w", encoding="utf-8", newline="") as file:
+            table.rewrite(texts, file, _delimiter(table, path), {})
+        return
+    write(binary.without(table, gone), {}, path)
+
+
+def _delimiter(table: TextTable, path: Path) -> str:
+    """What the ending says; where it leaves a choice, what the table had."""
+    own = DELIMITERS[path.suffix.lower()]
+    return table.delimiter if own == "," and table.delimiter != "\t" else own
+
+
+def _stream(
+    table: TableFile, fills: Fills, file: IO[str], delimiter: str, extra: Mapping[str, list[Any]]
+) -> None:
+    """The completed table as text."""
+    if isinstance(table, TextTable):
+        table.stream(fills, file, delimiter, {name: _texts(values) for name, values in extra.items()})
+        return
+    native = table.native(fills)
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    if table.header or extra:
+        writer.writerow([*native.column_names, *extra])
+    columns = [_texts(native[name].to_pylist()) for name in native.column_names]
+    writer.writerows(zip(*columns, *(_texts(values) for values in extra.values()), strict=True))
+
+
+def _column(table: TableFile, like: Any, rows: Indices, values: Plain) -> list[Any]:
+    cells: list[Any] = [None] * len(table)
+    for row, value in zip(rows.tolist(), table.column(like).written(values), strict=True):
+        cells[row] = value
+    return cells
+
+
+def _texts(values: list[Any]) -> list[str]:
+    return ["" if value is None else str(value) for value in values]
+
+
+def _kind(path: Path) -> str:
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidInput(f"{path} must end in one of {', '.join(FORMATS)}, which tells its format.")
+    return path.suffix.lower()
+
+
+def _standard_input() -> Path:
+    """What comes through the pipe, in a file that can be read twice."""
+    folder = Path(tempfile.mkdtemp(prefix="manifill-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / "standard input.csv"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path

@@ -1,0 +1,244 @@
+"""Tables in files of other kinds: parquet, feather, Excel and NumPy."""
+
+import datetime
+import decimal
+import tokenize
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manifill._arrays import Indices
+from manifill._files.text import TextTable
+from manifill._files.whole import whole
+from manifill.errors import InvalidInput, MissingDependency
+from manifill.tables import Frame
+from manifill.tables.source import Fills
+
+ARROW = (".parquet", ".feather", ".arrow")
+EXCEL = (".xlsx",)
+NUMPY = (".npy",)
+
+
+class FrameFile(Frame):
+    """A table read from a file, as an arrow table."""
+
+    header = True
+
+    def completed(self, fills: Fills) -> Any:
+        """The fills themselves; `write` puts them in."""
+        return fills
+
+    def native(self, fills: Fills) -> Any:
+        """The arrow table, completed."""
+        return super().completed(fills)
+
+
+class ArrayFile(FrameFile):
+    """An array of numbers, whose columns have no names."""
+
+    header = False
+
+
+def read(path: Path) -> FrameFile:
+    """Read a file by its ending."""
+    kind = path.suffix.lower()
+    if kind in NUMPY:
+        return _read_array(path)
+    pa = _arrow()
+    try:
+        if kind == ".parquet":
+            import pyarrow.parquet
+
+            return FrameFile(pyarrow.parquet.read_table(path))
+        if kind in ARROW:
+            import pyarrow.feather
+
+            return FrameFile(pyarrow.feather.read_table(path))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{path} cannot be read as a {kind[1:]} file: {error}.") from error
+    return _read_excel(path)
+
+
+def write(table: TextTable | FrameFile, fills: Fills, path: Path, extra: Mapping[str, list[Any]]) -> None:
+    """Write a completed table by the ending of the path."""
+    kind = path.suffix.lower()
+    if kind in NUMPY:
+        _write_array(table, fills, path)
+        return
+    native = as_arrow(table).native(fills)
+    pa = _arrow()
+    for name, values in extra.items():
+        native = native.append_column(name, pa.array(values))
+    if kind in EXCEL:
+        _write_excel(native, path)
+        return
+    with whole(path, "wb") as file:
+        if kind == ".parquet":
+            import pyarrow.parquet
+
+            pyarrow.parquet.write_table(native, file)
+        else:
+            import pyarrow.feather
+
+            pyarrow.feather.write_feather(native, file)
+
+
+def as_arrow(table: TextTable | FrameFile) -> FrameFile:
+    """A text file as an arrow table: numbers as numbers, dates as dates, the rest as text."""
+    if isinstance(table, FrameFile):
+        return table
+    pa = _arrow()
+    types = {
+        "number": pa.float64(),
+        "integer": pa.int64(),
+        "boolean": pa.bool_(),
+        "date": pa.date32(),
+        "date and time": pa.timestamp("us"),
+        "time": pa.time64("us"),
+    }
+    columns = {}
+    for name in table.names:
+        column = table.column(name)
+        gone = column.missing
+        kind = types.get(column.holds)
+        if kind is None:
+            columns[name] = pa.array(table.texts(name), type=pa.string())
+        elif column.holds in ("number", "integer", "boolean"):
+            assert column.numbers is not None
+            values = column.numbers if column.holds == "number" else np.where(gone, 0, column.numbers)
+            columns[name] = pa.array(values.astype(kind.to_pandas_dtype()), type=kind, mask=gone)
+        else:
+            moments = np.where(gone, 0, column.plain()).astype(np.int64)
+            microseconds = pa.array(moments, type=pa.int64(), mask=gone)
+            if column.holds == "date":
+                columns[name] = microseconds.cast(pa.timestamp("us")).cast(kind)
+            else:
+                columns[name] = microseconds.cast(kind)
+    return FrameFile(pa.table(columns))
+
+
+def without(table: TextTable | FrameFile, gone: Mapping[Any, Indices]) -> FrameFile:
+    """A table with these rows of its columns emptied."""
+    pa = _arrow()
+    native = as_arrow(table).native({})
+    for name, rows in gone.items():
+        empty = np.zeros(native.num_rows, dtype=bool)
+        empty[rows] = True
+        import pyarrow.compute as pc
+
+        column = pc.if_else(pa.array(empty), pa.scalar(None, type=native[name].type), native[name])
+        native = native.set_column(native.column_names.index(name), name, column)
+    return type(table)(native) if isinstance(table, FrameFile) else FrameFile(native)
+
+
+def _read_array(path: Path) -> FrameFile:
+    try:
+        X = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, SyntaxError, tokenize.TokenError):
+        raise InvalidInput(f"{path} must be an array of numbers saved by numpy.save; it is not.") from None
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiu":
+        raise InvalidInput(
+            f"{path} must hold a table of numbers, rows by columns; it holds an array of type {X.dtype} with "
+            f"the shape {X.shape}. Reshape it."
+        )
+    pa = _arrow()
+    return ArrayFile(pa.table({f"x{i}": pa.array(column) for i, column in enumerate(X.T)}))
+
+
+def _write_array(table: TextTable | FrameFile, fills: Fills, path: Path) -> None:
+    native = as_arrow(table).native(fills)
+    words = [name for name in native.column_names if native[name].to_numpy().dtype.kind not in "fiub"]
+    if words:
+        raise InvalidInput(f"{path} can hold numbers only; {words} are not. Write a .csv or .parquet file.")
+    with whole(path, "wb") as file:
+        np.save(file, np.column_stack([native[name].to_numpy() for name in native.column_names]))
+
+
+def _read_excel(path: Path) -> FrameFile:
+    openpyxl = _openpyxl()
+    try:
+        book = openpyxl.load_workbook(path, read_only=True)
+    except Exception as error:  # zip, XML and key errors of all kinds
+        raise InvalidInput(f"{path} cannot be read as an .xlsx file: {error}.") from error
+    sheet = book.worksheets[0]
+    rows = [[_cell(path, cell) for cell in row] for row in sheet.iter_rows()]
+    book.close()
+    while rows and all(value is None for value in rows[-1]):
+        rows.pop()
+    if len(rows) < 2:
+        raise InvalidInput(f"{path} has no rows below its first line; there is nothing to fill.")
+    names = [f"column {i + 1}" if name is None else str(name) for i, name in enumerate(rows[0])]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidInput(f"Column names must differ; {path} repeats {repeated}. Rename them.")
+    pa = _arrow()
+    columns = {}
+    for j, name in enumerate(names):
+        values = [row[j] if j < len(row) else None for row in rows[1:]]
+        kinds = {type(value) for value in values if value is not None}
+        if kinds == {int, float}:
+            values = [None if value is None else float(value) for value in values]
+        elif len(kinds) > 1:
+            values = [None if value is None else str(value) for value in values]
+        columns[name] = pa.array(values)
+    return FrameFile(pa.table(columns))
+
+
+def _cell(path: Path, cell: Any) -> Any:
+    if getattr(cell, "data_type", None) == "f":
+        raise InvalidInput(
+            f"Cells must hold values; {cell.coordinate} of {path} holds a formula, {str(cell.value)[:40]!r}, "
+            "which is not computed here. Save the file with values in place of formulas."
+        )
+    if getattr(cell, "data_type", None) == "e":
+        return None  # #N/A, #DIV/0!
+    value = cell.value
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def _write_excel(native: Any, path: Path) -> None:
+    openpyxl = _openpyxl()
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("completed")
+    sheet.append([_text_cell(openpyxl, sheet, name) for name in native.column_names])
+    for row in zip(*(native[name].to_pylist() for name in native.column_names), strict=True):
+        sheet.append([_excel_value(openpyxl, sheet, value) for value in row])
+    with whole(path, "wb") as file:
+        book.save(file)
+
+
+def _excel_value(openpyxl: Any, sheet: Any, value: Any) -> Any:
+    if isinstance(value, str):
+        return _text_cell(openpyxl, sheet, value)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.isoformat()
+    known = (bool, int, float, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
+    return value if value is None or isinstance(value, known) else str(value)
+
+
+def _text_cell(openpyxl: Any, sheet: Any, text: str) -> Any:
+    """A cell of text, also where that begins like a formula."""
+    cell = openpyxl.cell.WriteOnlyCell(sheet, text)
+    cell.data_type = "s"
+    return cell
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingDependency(
+            "Files other than .csv and .tsv need pyarrow: pip install 'manifill[tables]'."
+        ) from None
+    return pyarrow
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl
+        import openpyxl.cell
+    except ImportError:
+        raise MissingDependency("Excel files need openpyxl: pip install 'manifill[tables]'.") from None
+    return openpyxl

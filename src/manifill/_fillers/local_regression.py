@@ -1,0 +1,96 @@
+"""Local regression per column: every column once more, from the columns most similar to it.
+
+Only a few columns of a wide table predict a given one, and a kernel of all of them hardly sees those. So every
+column has a kernel of its own here: rows are compared by the 25 columns most similar to it, weighted by their
+similarity; where rows are in order of time, also by what these and the column itself were in the rows before
+and after, and by the column's lag feature. Missing predictors take their current imputed value.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from manifill._arrays import Array, Indices
+from manifill._fillers.base import Fill, Run
+from manifill._fillers.field.windows import MAX_ROWS, parts
+from manifill._fillers.lags import timeline_of
+from manifill._problem import Problem
+from manifill._threads import Workers
+from manifill.kernels import Laplacian, MedianDistance, Pairs, SemiLinear
+from manifill.layouts import Learned
+from manifill.solvers import Columns, Ridge
+
+# Chosen on traffic, air and weather, with entries missing at random and in runs: all of these numbers may be
+# half as large or twice without much loss (docs/pictures.md). Predictors of a column, and the least weight of
+# one; rows before and after, their weight, and that of the lag feature.
+_PREDICTORS, _MIN_WEIGHT = 25, 0.4
+_STEPS, _STEP_WEIGHT, _LAG_WEIGHT = (-2, -1, 1, 2), 0.7, 2.0
+_KERNEL, _SOLVER = SemiLinear(Laplacian(MedianDistance(0.5, sample=150)), 1.0), Ridge(0.1)
+# After the second sweep fills drift: the predictors are then imputed from imputed values.
+_SWEEPS = 2
+# Multiplications in a sweep that are worth a minute's wait: tables with more are filled in shorter parts.
+_MAX_WORK, _MIN_ROWS = 2e12, 300
+
+Predictors = tuple[Indices, Array]
+"""The columns most similar to one, and the weight of each."""
+
+
+@dataclass(frozen=True)
+class LocalRegression:
+    """Regress each column on its most similar columns, starting from another fill."""
+
+    after: str = "sweep"
+    name = "local regression"
+
+    def steps(
+        self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None
+    ) -> Iterator[Fill]:
+        assert start is not None
+        n, d = problem.shape
+        scale = problem.scaling.weight
+        similarity = (problem.layout or Learned()).similarity(problem.deviations, problem.M)
+        predictors = [_predictors(j, np.abs(row)) for j, row in enumerate(similarity)]
+        most = int(np.clip(np.sqrt(_MAX_WORK / (n * d)), _MIN_ROWS, MAX_ROWS))
+        found = np.zeros((n, d))
+        for part in parts(n, most, rng, in_order=problem.moments is not None):
+            with Workers(run.n_jobs):
+                filled = _filled(problem.take(part.rows), predictors, (start.Z / scale)[part.rows], rng)
+            found[part.rows] += part.spread(filled)
+        yield Fill(problem, found * scale, name=self.name)
+
+    def extension(self, fill: Fill, run: Run) -> None:
+        return None
+
+
+def _filled(problem: Problem, predictors: list[Predictors], Z: Array, rng: np.random.Generator) -> Array:
+    """A table that is filled already, filled once more; `Z` (n, d) in standard deviations."""
+    Y, M, Z = problem.deviations, problem.M, Z.copy()
+    lags = None if problem.moments is None else timeline_of(problem).features()
+    steps = [step for step in _STEPS if abs(step) < len(Z)]
+    for _ in range(_SWEEPS):
+        for j in rng.permutation(np.flatnonzero(problem.incomplete)):
+            near, weights = predictors[j]
+            seen = [Z[:, near] * weights]
+            if lags is not None:
+                around = Z[:, [j, *near]] * np.array([1.0, *weights])
+                seen += [_STEP_WEIGHT * around[_shifted(len(Z), step)] for step in steps]
+                seen += [_LAG_WEIGHT * lags[:, [j]]]
+            pairs = Pairs.of(np.hstack(seen), statistics=_KERNEL.statistics)
+            K = _KERNEL.tuned(pairs).matrix(pairs)
+            extended, _ = Columns(F=Y[:, [j]], M=M[:, [j]]).extension(K, _SOLVER)
+            Z[M[:, j], j] = extended[M[:, j], 0]
+    return Z
+
+
+def _predictors(j: int, similarity: Array) -> Predictors:
+    order = np.argsort(-similarity, kind="stable")
+    near = order[order != j][:_PREDICTORS]
+    return near, _MIN_WEIGHT + (1 - _MIN_WEIGHT) * np.minimum(similarity[near], 1.0) ** 2
+
+
+def _shifted(n: int, step: int) -> Indices:
+    """The row so many steps after each; at the ends as many before, for no row may be its own neighbour."""
+    rows = np.arange(n)
+    inside = (rows + step >= 0) & (rows + step < n)
+    return np.asarray(np.where(inside, rows + step, np.clip(rows - step, 0, n - 1)))

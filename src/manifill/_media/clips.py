@@ -1,0 +1,197 @@
+"""Videos, read frame by frame: files of any format that FFmpeg knows, and NumPy stacks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from manifill._arrays import Indices
+from manifill._media import stacks
+from manifill._media.libraries import pyav
+from manifill.errors import InvalidInput
+
+Frame = npt.NDArray[np.uint8]
+"""(height, width, 3), or (height, width) where there is no colour."""
+FINE = 0x4 | 0x2000 | 0x40000
+"""FFmpeg's flags for changing colours well: bicubic, chroma in between pixels, exact rounding.
+
+Its default repeats chroma over two pixels, which costs some ten decibels in strong colours."""
+PACE = Fraction(25)
+"""Frames a second of a stack, which does not say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoFile:
+    """A video that can be read any number of times; `VideoFile.open` makes it.
+
+    Attributes
+    ----------
+    path : the file
+    width, height : of the frames as they are stored
+    fps : frames a second, on average
+    n_frames : how many there are, counted
+    colour : whether frames are (height, width, 3); they are (height, width) otherwise
+    has_audio : whether there is sound
+    duration : in seconds
+    times : when each frame is shown, in units of `time_base`; None where the file does not say
+    codec : what it is compressed by
+    """
+
+    path: Path
+    width: int
+    height: int
+    fps: Fraction
+    n_frames: int
+    colour: bool = True
+    has_audio: bool = False
+    times: Indices | None = field(default=None, repr=False)
+    time_base: Fraction = field(default=1 / PACE, repr=False)
+    codec: str = ""
+    look: tuple[int, int, int] = field(default=(2, 2, 2), repr=False)
+    """Colour matrix, primaries and transfer curve, in FFmpeg's numbers; 2 is unsaid."""
+    rotation: int = 0
+    """Degrees by which a player turns the frames, counter-clockwise."""
+    aspect: Fraction = Fraction(1)
+    """Width of a pixel over its height."""
+
+    @staticmethod
+    def open(path: Path) -> "VideoFile":
+        """Open a video, or a NumPy stack (n, height, width[, 3]) as one."""
+        if not path.is_file():
+            raise InvalidInput(f"There is no file {path}. Is it in another folder?")
+        return _open_stack(path) if path.suffix.lower() == ".npy" else _open_video(path)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first frame to the end of the last."""
+        if self.times is None or self.n_frames < 2:
+            return float(self.n_frames / self.fps)
+        return float((int(self.times[-1]) - int(self.times[0])) * self.time_base + 1 / self.fps)
+
+    def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
+        """Frames from `start` to before `stop`, in order, with few of them in memory at a time."""
+        stop = self._stop(start, stop)
+        shown = start
+        for frame in self._decoded(start):
+            if shown >= stop:
+                return
+            yield frame.to_ndarray(format="rgb24" if self.colour else "gray", interpolation=FINE)
+            shown += 1
+        if shown < stop:
+            raise InvalidInput(
+                f"{self.path} breaks off after frame {shown} of {self.n_frames}; repair it, for instance by "
+                f"ffmpeg -i {self.path.name} repaired.mkv."
+            )
+
+    def _stop(self, start: int, stop: int | None) -> int:
+        stop = self.n_frames if stop is None else stop
+        if not 0 <= start <= stop <= self.n_frames:
+            raise InvalidInput(
+                f"Frames must be 0 ≤ start ≤ stop ≤ {self.n_frames}; got start {start} and stop {stop}."
+            )
+        return stop
+
+    def _decoded(self, start: int) -> Iterator[Any]:
+        """Decoded frames from `start` on, by way of the key frame before it where that can be found."""
+        av = pyav()
+        try:
+            with av.open(self.path) as container:
+                stream = container.streams.video[0]
+                stream.thread_type = "AUTO"
+                if start and self.times is not None:
+                    wanted = int(self.times[start])
+                    container.seek(wanted, stream=stream, backward=True)
+                    ready = False
+                    for frame in container.decode(stream):
+                        if not ready and (frame.pts is None or frame.pts > wanted):
+                            break  # beyond it already: from the beginning, then
+                        ready = ready or frame.pts == wanted
+                        if ready:
+                            yield frame
+                    else:
+                        return
+                    container.seek(int(self.times[0]), stream=stream, backward=True)
+                for i, frame in enumerate(container.decode(stream)):
+                    if i >= start:
+                        yield frame
+        except av.FFmpegError as error:
+            raise InvalidInput(f"{self.path} cannot be decoded: {error}. Is it damaged?") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing stays open between two readings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoStack(VideoFile):
+    """A NumPy stack as a video; only the frames asked for are read from the file."""
+
+    def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
+        """Frames from `start` to before `stop`, in order."""
+        stop = self._stop(start, stop)
+        array, _ = stacks.load(self.path, mapped=True)
+        for i in range(start, stop):
+            frame = np.array(array[i])
+            yield frame[..., 0] if frame.ndim == 3 and not self.colour else frame
+
+
+def _open_stack(path: Path) -> VideoStack:
+    array, _ = stacks.load(path, mapped=True)
+    if array.dtype != np.uint8 or array.ndim < 3 or array.shape[3:] == (4,):
+        raise InvalidInput(
+            f"A stack read as a video must be (n, height, width) or (n, height, width, 3) of uint8; {path} "
+            f"holds {array.shape} of {array.dtype}. Convert it, or fill it as pictures."
+        )
+    n, height, width = array.shape[:3]
+    return VideoStack(
+        path=path, width=width, height=height, fps=PACE, n_frames=n, colour=array.shape[3:] == (3,)
+    )
+
+
+def _open_video(path: Path) -> VideoFile:
+    av = pyav()
+    try:
+        with av.open(path) as container:
+            if not container.streams.video:
+                raise InvalidInput(f"{path} must have pictures that move; it has none. Is it a sound file?")
+            stream = container.streams.video[0]
+            frame = next(container.decode(stream), None)
+            if frame is None:
+                raise InvalidInput(f"{path} must have frames; none can be decoded. Is it damaged?")
+            times = _times(av, path)
+            known = np.sort(np.array(times, dtype=np.int64)) if None not in times else None
+            if known is not None and (np.diff(known) <= 0).any():
+                known = None
+            return VideoFile(
+                path=path,
+                width=frame.width,
+                height=frame.height,
+                fps=Fraction(stream.average_rate or stream.guessed_rate or PACE),
+                n_frames=len(times),
+                colour=not frame.format.name.startswith(("gray", "mono", "ya")),
+                has_audio=bool(container.streams.audio),
+                times=known,
+                time_base=Fraction(stream.time_base),
+                codec=stream.codec_context.name,
+                look=(int(frame.colorspace), int(frame.color_primaries), int(frame.color_trc)),
+                rotation=int(frame.rotation),
+                aspect=Fraction(stream.sample_aspect_ratio or 1),
+            )
+    except av.FFmpegError as error:
+        raise InvalidInput(f"{path} cannot be read as a video: {error}.") from error
+
+
+def _times(av: Any, path: Path) -> list[int | None]:
+    """When each frame is shown, of all that are: what a container says of their number may be wrong."""
+    with av.open(path) as container:
+        packets = container.demux(container.streams.video[0])
+        return [packet.pts for packet in packets if packet.size and not packet.is_discard]

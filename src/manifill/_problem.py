@@ -1,0 +1,337 @@
+"""What is to be filled: checked once, in standard units, and never changed afterwards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from manifill._arrays import Array, Indices, Mask, Table, frozen, to_numpy
+from manifill.errors import InvalidInput
+from manifill.layouts import Layout, shared_scale
+
+FAR_OUT = 1e4
+"""Standard deviations beyond which a fill has run away; observed values lie within √n of the mean."""
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Mean and sample standard deviation of each column's observed values.
+
+    Homogeneous columns, such as pixels, share one standard deviation, and those of a channel one mean. Values are first divided by `magnitude`, the largest absolute value of the column, so that columns of
+    1e-300 or 1e300 neither vanish nor overflow on the way.
+    """
+
+    magnitude: Array
+    center: Array
+    spread: Array
+    """0 for constant columns: there is nothing to draw or learn."""
+    weight: Array
+    """Standard units in a standard deviation: what a column counts when rows are compared."""
+
+    @classmethod
+    def of(
+        cls, X: Array, M: Mask, weight: npt.ArrayLike | None = None, channel: Indices | None = None
+    ) -> "Scaling":
+        """From the values that are not missing; `channel` (d,) is that of homogeneous columns."""
+        if channel is not None:
+            return cls._shared(X, M, channel)
+        known = ~M
+        count = np.maximum(known.sum(axis=0), 1)
+        low = np.min(X, axis=0, initial=np.inf, where=known)
+        high = np.max(X, axis=0, initial=-np.inf, where=known)
+        magnitude = np.maximum(np.abs(low), np.abs(high))
+        magnitude = np.where(np.isfinite(magnitude) & (magnitude > 0), magnitude, 1.0)
+        relative = np.where(known, X, 0.0) / magnitude
+        constant = ~(high > low)
+        # The mean of equal values can miss them by a rounding; their own value cannot.
+        center = np.where(constant & np.isfinite(low), low / magnitude, relative.sum(axis=0) / count)
+        deviation = np.where(known, relative - center, 0.0)
+        spread = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
+        weight = np.ones(X.shape[1]) if weight is None else np.array(weight, dtype=np.float64)
+        return cls(frozen(magnitude), frozen(center), frozen(np.where(constant, 0.0, spread)), frozen(weight))
+
+    @classmethod
+    def _shared(cls, X: Array, M: Mask, channel: Indices) -> "Scaling":
+        d = len(channel)
+        known = np.where(M, 0.0, X)
+        magnitude = float(np.abs(known).max(initial=0.0)) or 1.0
+        known = known / magnitude
+        count = np.maximum(np.bincount(channel, (~M).sum(axis=0)), 1)
+        center = (np.bincount(channel, known.sum(axis=0)) / count)[channel]
+        squares = np.bincount(channel, (np.where(M, 0.0, known - center) ** 2).sum(axis=0))
+        spread = float(np.sqrt((squares / np.maximum(count - 1, 1)).mean()))
+        if spread <= 1e-12 * float(np.abs(center).max(initial=1e-300)):
+            spread = 0.0
+        each = (frozen(np.full(d, one)) for one in (magnitude, spread, 1.0))
+        magnitudes, spreads, weights = each
+        return cls(magnitudes, frozen(center), spreads, weights)
+
+    @property
+    def unit(self) -> Array:
+        """A standard unit, in magnitudes."""
+        return self.spread / self.weight
+
+    @property
+    def deviation(self) -> Array:
+        """The standard deviation of each column in the user's units."""
+        return self.spread * self.magnitude
+
+    @property
+    def mean(self) -> Array:
+        """The mean of each column in the user's units."""
+        return self.center * self.magnitude
+
+    def standardise(self, X: Array) -> Array:
+        """User's units → standard units; constant columns → 0.
+
+        New rows may lie absurdly far out; beyond a million spreads they are held, so that powers of them
+        stay finite.
+        """
+        step = np.where(self.spread > 0, self.unit, 1.0)
+        with np.errstate(over="ignore"):
+            standard = (X / self.magnitude - self.center) / step
+        return np.where(self.spread > 0, np.clip(standard, -1e6, 1e6), 0.0)
+
+    def restore(self, Z: Array) -> Array:
+        """Standard units → user's units."""
+        largest = np.finfo(np.float64).max
+        with np.errstate(over="ignore"):
+            restored = (Z * self.unit + self.center) * self.magnitude
+        return np.clip(restored, -largest, largest)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A table with missing entries, in standard units. Make one with `Problem.of`.
+
+    Attributes
+    ----------
+    given : (N, d), the table as it came; NaN where missing.
+    rows : (n,), the rows that take part, in order of time where they have moments. Rows without any observed
+        value carry no information: they take part only where moments or a layout tell something of them.
+        The others are given the column means by `restore`.
+    scaling : how units are changed.
+    Z : (n, d), standardised; 0, the mean, where missing.
+    M : (n, d), True where missing.
+    bounds : (2, d), lowest and highest value a fill may take, in the user's units.
+    groups : columns that are left out together, such as the dummies of one variable.
+    n_context : how many of the last columns only help to compare rows; they are complete, and never held out.
+    layout : how columns lie to each other; None where nothing is known of it.
+    moments : (N,), when each row of the table was measured; None where rows have no order.
+    """
+
+    given: Table
+    rows: Indices
+    scaling: Scaling
+    Z: Array
+    M: Mask
+    bounds: Array
+    groups: Groups
+    n_context: int = 0
+    layout: Layout | None = None
+    moments: Array | None = None
+
+    @classmethod
+    def of(
+        cls,
+        X: npt.ArrayLike,
+        *,
+        groups: Sequence[Sequence[int]] | None = None,
+        bounds: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+        n_context: int = 0,
+        layout: Layout | None = None,
+        moments: npt.ArrayLike | None = None,
+    ) -> "Problem":
+        """Check and standardise.
+
+        Parameters
+        ----------
+        X : (N, d), finite numbers, and NaN where a value is missing; no column without a value, unless
+            columns are homogeneous.
+        groups : lists of columns left out together; columns in none of them stand alone.
+        bounds : (2, d), lowest and highest value of each column's fills; None for no bounds.
+        weights : (d,), above 0: what each column counts when rows are compared; None for 1 each.
+        n_context : how many of the last columns, all complete, only help to compare rows.
+        layout : how columns lie to each other.
+        moments : (N,), finite: when each row was measured, in any unit and order.
+        """
+        given = _checked_table(X, layout)
+        missing = np.isnan(given)
+        N, d = given.shape
+        limits = _checked_bounds(bounds, d)
+        if weights is not None and not _are_weights(np.asarray(weights), d):
+            raise InvalidInput(f"weights must be {d} finite numbers above 0, one for each column.")
+        if n_context and (n_context >= d or missing[:, d - n_context :].any()):
+            raise InvalidInput(
+                f"n_context must be less than the {d} columns, of which the last n_context must be complete; "
+                f"got {n_context}."
+            )
+        when = None if moments is None else frozen(np.array(moments, dtype=np.float64))
+        if when is not None and (when.shape != (N,) or not np.isfinite(when).all()):
+            raise InvalidInput(f"moments must be {N} finite numbers, one for each row.")
+        if layout is None and when is None:
+            rows = np.flatnonzero(~missing.all(axis=1))
+        else:
+            rows = np.arange(N) if when is None else np.argsort(when, kind="stable")
+        values, M = given[rows].astype(np.float64), missing[rows]
+        scaling = Scaling.of(values, M, weights, shared_scale(layout, d))
+        Z = scaling.standardise(np.where(M, 0.0, values))
+        Z[M] = 0.0
+        return cls(
+            given=frozen(given),
+            rows=frozen(rows),
+            scaling=scaling,
+            Z=frozen(Z),
+            M=frozen(M),
+            bounds=frozen(limits),
+            groups=_complete_groups(groups or (), d),
+            n_context=n_context,
+            layout=layout,
+            moments=when,
+        )
+
+    def like(self, given: Table, **changes: Any) -> "Problem":
+        """The same problem of another table, with units of its own."""
+        settings = {
+            "groups": self.groups,
+            "bounds": self.bounds,
+            "weights": self.scaling.weight,
+            "n_context": self.n_context,
+            "layout": self.layout,
+            "moments": self.moments,
+        }
+        return Problem.of(given, **(settings | changes))
+
+    def take(self, which: Any) -> "Problem":
+        """Only these of the rows that take part, in the same units."""
+        rows = self.rows[which]
+        return replace(
+            self,
+            given=frozen(self.given[rows]),
+            rows=np.arange(len(rows)),
+            Z=frozen(self.Z[which]),
+            M=frozen(self.M[which]),
+            moments=None if self.moments is None else frozen(self.moments[rows]),
+        )
+
+    @cached_property
+    def without_empty_rows(self) -> "Problem":
+        """Only the rows with an observed value, which are all that a kernel between rows can use."""
+        some = ~self.M.all(axis=1)
+        return self if some.all() else self.take(np.flatnonzero(some))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self.Z.shape
+        return n, d
+
+    @property
+    def times(self) -> Array | None:
+        """(n,), the moments of the rows that take part, the earliest first; None where there are none."""
+        return None if self.moments is None else self.moments[self.rows]
+
+    @cached_property
+    def deviations(self) -> Array:
+        """(n, d), `Z` in standard deviations of the columns, whatever they count when rows are compared."""
+        return frozen(self.Z / self.scaling.weight)
+
+    @property
+    def nothing_missing(self) -> bool:
+        return not self.M.any()
+
+    @cached_property
+    def to_learn(self) -> Mask:
+        """(n, d), the missing entries of columns that vary and are known in some of the rows."""
+        return frozen(self.M & (self.scaling.spread > 0) & ~self.M.all(axis=0))
+
+    @cached_property
+    def incomplete(self) -> Mask:
+        """(d,), the columns with something to learn."""
+        return frozen(np.asarray(self.to_learn.any(axis=0)))
+
+    @cached_property
+    def standard_bounds(self) -> Array:
+        """`bounds` in standard units; farther out than `FAR_OUT` only where the user's leave no choice."""
+        low, high = self.scaling.standardise(self.bounds)
+        return frozen(
+            np.array(
+                [np.minimum(np.maximum(low, -FAR_OUT), high), np.maximum(np.minimum(high, FAR_OUT), low)]
+            )
+        )
+
+    def ran_away(self, Z: Array) -> bool:
+        """Has a fill gone as far out as it may, where it need not?"""
+        if float(abs(Z).max()) < FAR_OUT:
+            return False
+        Z, (low, high) = to_numpy(Z), self.standard_bounds
+        return bool(((np.abs(Z) >= FAR_OUT) & (low < FAR_OUT) & (high > -FAR_OUT)).any())
+
+    def restore(self, Z: Array) -> Table:
+        """The completed table in the user's units and type."""
+        whole = np.zeros(self.given.shape)  # rows that take no part: the means
+        whole[self.rows] = to_numpy(Z)
+        return self.complete(self.given, whole)
+
+    def complete(self, given: Table, Z: Array) -> Table:
+        """Rows in the user's units, with `Z` where they are NaN; the rest comes back bit for bit."""
+        largest = np.finfo(given.dtype).max
+        fill = np.clip(np.clip(self.scaling.restore(Z), *self.bounds), -largest, largest)
+        return np.where(np.isnan(given), fill.astype(given.dtype), given)
+
+
+def _checked_table(X: npt.ArrayLike, layout: Layout | None) -> Table:
+    given = np.array(X)  # a copy: what the caller does to theirs must not reach us
+    if given.ndim != 2:
+        raise InvalidInput(f"X must be a table with two dimensions, rows and columns; got {given.ndim}.")
+    if given.dtype not in (np.float32, np.float64):
+        given = given.astype(np.float64)
+    if np.isinf(given).any():
+        row, column = np.argwhere(np.isinf(given))[0]
+        raise InvalidInput(
+            f"X must be finite; column {column} is {given[row, column]} in row {row}. "
+            "Replace infinite values by NaN to have them filled."
+        )
+    missing = np.isnan(given)
+    if layout is not None:
+        layout.shape(given.shape[1])
+    if layout is not None and layout.homogeneous:
+        if missing.all():
+            raise InvalidInput("Something must be known to fill the rest from; all of X is missing.")
+    elif missing.all(axis=0).any():
+        empty = np.flatnonzero(missing.all(axis=0)).tolist()
+        raise InvalidInput(f"Every column must have an observed value; columns {empty} have none. Drop them.")
+    return given
+
+
+def _checked_bounds(bounds: npt.ArrayLike | None, d: int) -> Array:
+    limits = np.array([[-np.inf] * d, [np.inf] * d] if bounds is None else bounds, dtype=np.float64)
+    if limits.shape != (2, d) or not (limits[0] <= limits[1]).all():
+        raise InvalidInput(
+            f"bounds must be two rows of {d} numbers, lowest and highest, each lowest ≤ its highest."
+        )
+    return limits
+
+
+def _are_weights(weights: npt.NDArray[np.generic], d: int) -> bool:
+    numeric = weights.shape == (d,) and weights.dtype.kind in "fiu"
+    return bool(numeric and np.isfinite(weights).all() and (weights > 0).all())  # type: ignore[operator]
+
+
+def _complete_groups(groups: Sequence[Sequence[int]], d: int) -> Groups:
+    """The groups given, and every other column as a group of its own, in the order of the columns."""
+    given = [tuple(int(column) for column in group) for group in groups]
+    members = [column for group in given for column in group]
+    grouped = set(members)
+    outside = [column for column in members if not 0 <= column < d]
+    if outside or len(grouped) < len(members) or not all(given):
+        raise InvalidInput(
+            f"groups must be non-empty lists of columns between 0 and {d - 1}, no column twice; got {given}."
+        )
+    alone: list[tuple[int, ...]] = [(column,) for column in range(d) if column not in grouped]
+    return tuple(sorted(given + alone))

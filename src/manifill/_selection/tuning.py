@@ -1,0 +1,292 @@
+"""Tuning of the sweep: candidates are screened on a sample, the chosen ones validated on the whole table."""
+
+import logging
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from manifill._arrays import Array, Indices, Table, to_numpy
+from manifill._fillers import Run
+from manifill._fillers.sweep import (
+    Component,
+    Ensemble,
+    GivenStart,
+    LinearStart,
+    MeanStart,
+    RelativeChange,
+    StoppingRule,
+    Sweeper,
+    SweepLimit,
+)
+from manifill._problem import Problem
+from manifill._selection.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
+from manifill._selection.screening import Screening, Trial, side_by_side
+from manifill._validation import (
+    Accuracy,
+    Evidence,
+    HeldOut,
+    accuracy,
+    hide,
+    how_much,
+    large,
+    random_sets,
+    root_mean_square,
+    shrinkage,
+)
+from manifill.kernels import Kernel, Laplacian, SemiLinear
+from manifill.solvers import AnySolver, Landmarks, Local, Ridge
+
+_log = logging.getLogger(__name__)
+
+# Rows of the sample that candidates are screened on. What does best there does so on the whole:
+# docs/choosing.md.
+_SCREENED_ROWS = 1000
+# Columns beyond which candidates fill some of them only.
+_WIDE = 512
+# Columns up to which a linear start is tried, and how many candidates try it.
+_MAX_COLUMNS_LINEAR, _CANDIDATES_LINEAR = 100, 2
+# Rounds of local search around the best candidate when it is outside CORE.
+_SEARCH_ROUNDS = 2
+# A sweep more is worth its time if it lowers the error on held-out entries by this share.
+_MIN_IMPROVEMENT = 2e-3
+# Held-out entries with which one sweep without gain is enough to stop; with fewer it takes two.
+_CERTAIN_ENTRIES = 1500
+# Large tables go on from the fill of the validation run, which is nearly that of the whole, for this many
+# sweeps; for twice as many where sweeps are slow to settle.
+_WARM_SWEEPS = 3
+# Sweeps where nothing can be held out.
+_SWEEPS_WITHOUT_EVIDENCE = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What was chosen for the sweep, and what is known of it.
+
+    Attributes
+    ----------
+    sweeper : kernels, solvers, weights, start and number of sweeps.
+    evidence : what the validation run made of every entry held out from it.
+    accuracy : what to expect, column by column.
+    trials : all candidates, the best first; empty where kernel and solver were given.
+    errors : error on the held-out entries of the whole table after each sweep, in standard deviations.
+    sets : how many sets of entries were held out.
+    """
+
+    sweeper: Sweeper
+    evidence: Evidence
+    accuracy: Accuracy
+    trials: tuple[Trial, ...] = ()
+    errors: tuple[float, ...] = ()
+    sets: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What is to be chosen for a sweep.
+
+    Attributes
+    ----------
+    sweeper : everything else; its `start` is chosen where it is None.
+    kernel : the user's own; None to choose.
+    solver : of the kind to use; its ridge is chosen where `tune_ridge` says so.
+    """
+
+    sweeper: Sweeper
+    kernel: Kernel | None
+    solver: AnySolver
+    tune_ridge: bool
+
+
+def tune(problem: Problem, choices: Candidates, run: Run, rng: np.random.Generator) -> Tuning:
+    """The best sweep for a problem, judged by entries held out from it."""
+    sample_rng, screening_rng, validation_rng = rng.spawn(3)
+    go_on = choices.sweeper.start is None
+    sweeper, trials, screened = _screened(problem, choices, run, sample_rng, screening_rng)
+    tuned = validate(problem, sweeper, run, validation_rng, screened)
+    sweeps, start = tuned.sweeper.max_sweeps, sweeper.start
+    if go_on and large(problem) and tuned.errors:
+        start = tuned.sweeper.start
+        sweeps = min((2 if sweeper.relaxation > 1 else 1) * _WARM_SWEEPS, sweeps)
+    return replace(tuned, sweeper=replace(tuned.sweeper, start=start, max_sweeps=sweeps), trials=trials)
+
+
+def _screened(
+    problem: Problem,
+    choices: Candidates,
+    run: Run,
+    sample_rng: np.random.Generator,
+    screening_rng: np.random.Generator,
+) -> tuple[Sweeper, tuple[Trial, ...], Evidence | None]:
+    """Start, kernels, ridges, weights and relaxation, chosen on a sample."""
+    sweeper, kernel, solver = choices.sweeper, choices.kernel, choices.solver
+    sample, sampled = _sample(problem, _SCREENED_ROWS, sample_rng)
+    wide = problem.shape[1] > _WIDE
+    trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
+    pairs = candidates(kernel, trying, choices.tune_ridge, wide)
+    default = Ensemble.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
+    if len(pairs) < 2 or sample is None:
+        return replace(sweeper, ensemble=default), (), None
+    n_core = len(CORE) if kernel is None and not wide else len(pairs)
+    base = replace(sweeper, ensemble=Ensemble.of(*pairs[0]))
+    screening = Screening(sample, base, run, wide, screening_rng)
+    if sweeper.start is None and sweeper.max_sweeps > 1 and problem.shape[1] <= _MAX_COLUMNS_LINEAR:
+        start = screening.choose_start([MeanStart(), LinearStart()], pairs[:_CANDIDATES_LINEAR])
+        sweeper = replace(sweeper, start=start)
+    screening.screen([pair for pair in pairs if pair not in screening.pairs])
+    if not wide:
+        _search(screening, n_core, kernel is None, choices.tune_ridge)
+    weights = screening.weights(_max_components(problem, solver) if kernel is None else 1, n_core)
+    trials = screening.trials(weights)
+    components = tuple(
+        Component(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
+        for trial in trials
+        if trial.weight > 0
+    )
+    evidence = screening.evidence(weights)
+    if evidence is not None:
+        ones = np.ones(problem.shape[1])
+        evidence = replace(evidence, columns=sampled[evidence.columns], shrinkage=ones)
+    ensemble = Ensemble(components) if components else default
+    return replace(sweeper, ensemble=ensemble, relaxation=screening.relaxation(weights)), trials, evidence
+
+
+def _search(screening: Screening, n_core: int, tune_kernel: bool, tune_ridge: bool) -> None:
+    """Try the neighbours of the best candidate, where that is none of the core."""
+    for _ in range(_SEARCH_ROUNDS):
+        best = screening.best
+        if best in screening.pairs[:n_core]:
+            break
+        nearby = neighbours(best, tune_kernel, tune_ridge)
+        screening.screen([pair for pair in nearby if pair not in screening.pairs])
+        if screening.error_of(screening.best) > (1 - _MIN_IMPROVEMENT) * screening.error_of(best):
+            break
+
+
+def validate(
+    problem: Problem,
+    sweeper: Sweeper,
+    run: Run,
+    rng: np.random.Generator,
+    screened: Evidence | None = None,
+    shrink: bool = True,
+) -> Tuning:
+    """The validation run: how well a sweep does on the whole table, in how many sweeps, with what shrinkage.
+
+    `screened` is what is known of it already; without `shrink` fills are not drawn to the column means.
+    """
+    sweeper = sweeper.cold
+    share, count = how_much(problem)
+    holdout_rng, run_rng = rng.spawn(2)
+    sets = random_sets(problem.given, problem.groups, share, count, holdout_rng, problem.n_context)
+    held_out = [hide(problem, entries) for entries in sets]
+    deviation, d = problem.scaling.deviation, problem.shape[1]
+    if not any(len(one.truth) for one in held_out):
+        nothing = Evidence.of(held_out, np.zeros(0), np.ones(d), share)
+        fewer = replace(sweeper, max_sweeps=min(_SWEEPS_WITHOUT_EVIDENCE, sweeper.max_sweeps))
+        return Tuning(fewer, nothing, accuracy(nothing, None, deviation), sets=count)
+    _log.info("validation run on %s held-out entries", f"{sum(len(one.truth) for one in held_out):,}")
+    seeds = run_rng.integers(2**32, size=count)
+    runs = side_by_side(
+        lambda task, run: _watched(task[0], sweeper, run, task[1]),
+        list(zip(held_out, seeds, strict=True)),
+        run,
+        problem.shape[0],
+    )
+    truth = np.concatenate([one.truth for one in held_out])
+    longest = max(len(one.found) for one in runs)
+    after = [np.concatenate([one.found[min(s, len(one.found) - 1)] for one in runs]) for s in range(longest)]
+    errors = [root_mean_square(found - truth) for found in after[1:]] or [math.nan]
+    sweeps = _sweeps_worth_doing(errors, sweeper.opening)
+    found = after[min(sweeps, len(after) - 1)]
+    columns = np.concatenate([one.columns for one in held_out])
+    shrunk = shrinkage(columns, found, truth, d) if shrink else np.ones(d)
+    evidence = Evidence.of(held_out, found, shrunk, share)
+    if screened is not None:
+        screened = replace(screened, found=shrunk[screened.columns] * screened.found, shrinkage=shrunk)
+    return Tuning(
+        sweeper=replace(
+            sweeper,
+            ensemble=replace(sweeper.ensemble, shrinkage=shrunk),
+            max_sweeps=sweeps,
+            start=GivenStart(runs[0].fill),
+        ),
+        evidence=evidence,
+        accuracy=accuracy(evidence, screened, deviation),
+        errors=tuple(errors),
+        sets=count,
+    )
+
+
+def _sweeps_worth_doing(errors: list[float], opening: int) -> int:
+    """The first number of sweeps whose error is near the lowest."""
+    enough = (1 + _MIN_IMPROVEMENT) * min(errors[opening:], default=math.nan)
+    best = next((s for s, error in enumerate(errors) if s >= opening and error <= enough), opening)
+    return best + 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Watched:
+    """A validation run: held-out entries at the start and after each sweep, and its best fill."""
+
+    found: list[Array]
+    fill: Table
+
+
+def _watched(held_out: HeldOut, sweeper: Sweeper, run: Run, seed: int) -> _Watched:
+    """A run that ends when sweeps no longer bring its fill nearer to what is held out."""
+    found: list[Array] = []
+    errors: list[float] = []
+    rules: list[StoppingRule] = [RelativeChange(sweeper.tol), SweepLimit(sweeper.max_sweeps)]
+    for fill in sweeper.run(held_out.problem, np.random.default_rng(seed), run, rules):
+        if len(found) <= fill.sweep:
+            found.append(held_out.found(to_numpy(fill.Z)))
+            errors.append(root_mean_square(found[-1] - held_out.truth))
+        if not errors[-1] > min(errors):
+            best = fill
+        if _levelled_off(errors[1 + sweeper.opening :], patient=len(held_out.truth) < _CERTAIN_ENTRIES):
+            break
+    return _Watched(found, best.X)
+
+
+def _levelled_off(errors: list[float], patient: bool) -> bool:
+    """Has the last sweep made it worse, or did it, and for the patient the one before it, gain little?"""
+    if len(errors) < 2:
+        return False
+    risen = errors[-1] > (1 + _MIN_IMPROVEMENT) * min(errors[:-1])
+    last = 2 if patient else 1
+    gained = len(errors) <= last or min(errors[-last:]) <= (1 - _MIN_IMPROVEMENT) * min(errors[:-last])
+    return risen or not gained
+
+
+def _max_components(problem: Problem, solver: AnySolver) -> int:
+    """How many kernels may take part: every one costs a run."""
+    n, d = problem.shape
+    if isinstance(solver, Landmarks | Local):
+        return 1
+    pairs = float(n) ** 2 * d
+    return 4 if pairs <= 2.5e6 else 3 if pairs <= 5e7 else 2 if pairs <= 4e8 else 1
+
+
+def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> tuple[Problem | None, Indices]:
+    """Some of the rows, and the columns with enough of them observed; None where there are not two.
+
+    Also which columns of the problem these are.
+    """
+    given = problem.given[problem.rows]
+    if len(given) > rows:
+        given = given[np.sort(rng.permutation(len(given))[:rows])]
+    enough = (~np.isnan(given)).sum(axis=0) >= 4
+    groups = [group for group in problem.groups if enough[list(group)].all()]
+    columns = sorted(column for group in groups for column in group)
+    if len(columns) < 2 or len(columns) <= problem.n_context:
+        return None, np.array(columns, dtype=np.intp)
+    place = {column: position for position, column in enumerate(columns)}
+    sample = Problem.of(
+        given[:, columns],
+        groups=[[place[column] for column in group] for group in groups],
+        bounds=problem.bounds[:, columns],
+        weights=problem.scaling.weight[columns],
+        n_context=problem.n_context,
+    )
+    return sample, np.array(columns, dtype=np.intp)

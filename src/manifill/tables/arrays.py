@@ -1,0 +1,110 @@
+"""Arrays as tables: columns x0, x1, … of numbers, or of Python objects."""
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from manifill._arrays import Mask
+from manifill.errors import InvalidInput
+from manifill.tables.frames import Frame, finite_numbers, is_frame, kind_of_objects, sorted_levels
+from manifill.tables.source import Fills, Source
+from manifill.tables.variables import Plain
+
+_HOLDS = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayColumn:
+    """A column of an array, and what it holds; see `SourceColumn`."""
+
+    name: str
+    values: npt.NDArray[Any]
+    missing: Mask
+    declared: bool = False
+
+    @property
+    def holds(self) -> str:
+        kind = self.values.dtype.kind
+        if kind != "O":
+            return _HOLDS[kind]
+        found = kind_of_objects(self.values[~self.missing].tolist())
+        return found if found in ("boolean", "label", "integer", "number") else "other"
+
+    @property
+    def type_name(self) -> str:
+        return str(self.values.dtype)
+
+    def plain(self) -> Plain:
+        """Numbers, with NaN where missing; or labels, with None."""
+        if self.holds in ("label", "other"):
+            return np.where(self.missing, None, self.values.astype(object))
+        numeric = np.full(len(self.values), np.nan)
+        numeric[~self.missing] = self.values[~self.missing].astype(np.float64)
+        return finite_numbers(numeric, self.name)
+
+    def levels(self) -> tuple[Any, ...]:
+        """Observed labels or values, sorted."""
+        return sorted_levels(set(self.values[~self.missing].tolist()))
+
+
+class ArrayTable:
+    """An array (n, d) of numbers or Python objects as a table."""
+
+    def __init__(self, X: npt.ArrayLike) -> None:
+        given = (
+            np.ma.filled(np.ma.asarray(X, dtype=object), np.nan) if isinstance(X, np.ma.MaskedArray) else X
+        )
+        array = np.asarray(given)
+        if array.dtype.kind in "US":
+            array = array.astype(object)
+        if array.ndim != 2 or array.dtype.kind not in "fiubO":
+            raise InvalidInput(
+                "A table must be a pandas or polars DataFrame, a pyarrow Table, or an array of two dimensions "
+                f"of numbers or objects; got {type(X).__name__} of {array.dtype}, shape {array.shape}. "
+                "Reshape your data: a single row is array.reshape(1, -1)."
+            )
+        self._array = array
+        self.names = [f"x{i}" for i in range(array.shape[1])]
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def column(self, name: Any) -> ArrayColumn:
+        """A column, and what it holds."""
+        values = self._array[:, self.names.index(name)]
+        if values.dtype.kind == "O":
+            missing = np.array([_is_missing(value) for value in values], dtype=np.bool_)
+        else:
+            missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=np.bool_)
+        return ArrayColumn(name, values, missing)
+
+    def completed(self, fills: Fills) -> npt.NDArray[Any]:
+        """A copy of the array with these values put in."""
+        whole = self._array.copy()
+        for name, (rows, values) in fills.items():
+            whole[rows, self.names.index(name)] = values
+        return whole
+
+    def like(self, columns: Mapping[str, Any]) -> npt.NDArray[Any]:
+        """An array of these columns."""
+        return np.column_stack(list(columns.values()))
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, numbers.Real) and bool(value != value)
+
+
+def as_source(X: Any) -> Source:
+    """A table of manifill's own as it is, frames through their libraries, anything else as an array."""
+    if hasattr(X, "completed") and hasattr(X, "like"):
+        own: Source = X
+        return own
+    if is_frame(X) or not (isinstance(X, list | tuple | np.ndarray) or hasattr(X, "__array__")):
+        return Frame(X)
+    return ArrayTable(X)
