@@ -4,32 +4,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manifill.tuning import audition, choosing, portfolio
-
-EVERY_CANDIDATE = portfolio.candidates
-
-
-def choose_between_two(patch):
-    patch.setattr(choosing, "candidates", lambda *words: EVERY_CANDIDATE(*words)[:2])
-    patch.setattr(choosing, "how_much", lambda problem: (0.1, 1))
-    patch.setattr(audition, "_MOST_REPEATS", 1)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def few_candidates():
-    """Choosing takes a second: tests choose between two candidates, but for those of choosing itself."""
-    with pytest.MonkeyPatch.context() as patch:
-        choose_between_two(patch)
-        yield patch
-
-
-@pytest.fixture(scope="module")
-def all_candidates(few_candidates):
-    """Everything is tried, as outside of the tests."""
-    few_candidates.undo()
-    yield
-    choose_between_two(few_candidates)
-
 
 @pytest.fixture
 def rng():

@@ -199,7 +199,7 @@ def test_an_imputer_that_knows_the_grid_is_better_than_one_that_does_not():
     assert np.abs(knowing - X)[M].mean() < 0.5 * np.abs(rows_only - X)[M].mean()
 
 
-def test_a_layout_that_is_not_there_does_no_harm(all_candidates):
+def test_a_layout_that_is_not_there_does_no_harm():
     """Columns that are said to have nothing to do with each other: rows do the work."""
     X = face_like(n=60, size=12).reshape(60, -1)[:, np.random.default_rng(2).permutation(144)]
     M = np.random.default_rng(3).random(X.shape) < 0.3
@@ -219,7 +219,7 @@ def test_distances_and_points_are_the_same_geometry():
     )
 
 
-def test_time_and_learned_columns_mend_sensors(all_candidates):
+def test_time_and_learned_columns_mend_sensors():
     rng = np.random.default_rng(5)
     t = np.arange(300)
     common = np.cumsum(rng.standard_normal((300, 3)), axis=0) / 4

@@ -56,7 +56,7 @@ def test_the_error_to_expect_is_said_by_name(folder):
         assert word in result.stderr
 
 
-def test_npy_and_tsv(folder, curved, all_candidates):
+def test_npy_and_tsv(folder, curved):
     X, M = curved
     given = np.where(M, np.nan, X)
     np.save(folder / "holes.npy", given)
@@ -343,7 +343,7 @@ def test_bad_files_and_options(folder, text, arguments, message):
     assert sorted(p.name for p in folder.iterdir()) == ["holes.csv", "in.csv"]
 
 
-def test_semicolons_and_decimal_commas(folder, all_candidates):
+def test_semicolons_and_decimal_commas(folder):
     (folder / "eu.csv").write_text("a;b\n" + "".join(f"{i},5;{2 * i},5\n" for i in range(30)) + ";9,5\n")
     result = manifill("impute", "eu.csv", "-o", "out.csv", folder=folder)
     assert result.returncode == 0, result.stderr

@@ -19,7 +19,6 @@ from manifill._validation.holdout import like_the_missing
 from manifill.tuning.plan import Plan
 from manifill._selection.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
 
-pytestmark = pytest.mark.usefixtures("all_candidates")
 
 
 def damaged(X, rate, seed=0):

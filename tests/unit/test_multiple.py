@@ -7,7 +7,6 @@ from sklearn.linear_model import LinearRegression
 from manifill import IGHImputer, TableImputer, pool
 from manifill.errors import InvalidInput
 
-pytestmark = pytest.mark.usefixtures("all_candidates")
 
 # SAS/STAT 13 User's Guide, the MIANALYZE procedure, "Reading Means and Standard Errors": means of oxygen
 # intake, running time and pulse of 31 men from five imputations, printed with four or five digits after the

@@ -4,7 +4,6 @@ import pytest
 from manifill import IGHImputer
 from manifill.errors import InvalidInput
 
-pytestmark = pytest.mark.usefixtures("all_candidates")
 
 
 def curve(rng, n=200, noise=0.1):
