@@ -5,7 +5,7 @@ TORCH ?=
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check lint bench clean
+.PHONY: demo test check lint bench size clean
 
 demo: $(READY)          ## fill damaged pictures and show what came out
 	$(BIN)/manifill demo
@@ -23,6 +23,9 @@ lint: $(READY)
 
 bench: $(READY)         ## accuracy, time and memory, ours and the peers', into benchmarks/results/
 	$(BIN)/python -m benchmarks
+
+size: $(READY)          ## lines, classes and constants; fails where a function or a module is too long
+	$(BIN)/python -m benchmarks.size --check
 
 clean:
 	rm -rf .venv

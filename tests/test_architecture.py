@@ -1,74 +1,49 @@
-"""Imports point downward only; heavy libraries stay in their rooms."""
+"""Imports point downward only, in the order of ARCHITECTURE.md; heavy libraries stay in their packages."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "manifill"
-
-# From the ground up; a room may import from rooms before it, and from itself.
-FLOORS = [
-    "errors",
-    "checks",
-    "arrays",
-    "progress",
-    "threads",
-    "compiled",
-    "devices",
-    "neighbors",
-    "kernels",
-    "solvers",
-    "harmonics",
-    "diffusion",
-    "metrics",
-    "amputation",
-    "timeline",
-    "sweep",
-    "tuning",
-    "geometry",
-    "images",
-    "video",
-    "uncertainty",
-    "multiple",
-    "pooling",
-    "tables",
-    "files",
-    "media",
-    "datasets",
-    "estimators",
-    "__init__",
-    "plots",
-    "report",
-    "experiments",
-    "cli",
-    "__main__",
-]
+DOCUMENT = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text()
 OWNERS = {
-    "sklearn": {"estimators", "cli"},
-    "matplotlib": {"plots", "report", "experiments", "cli"},
+    "sklearn": {"_estimators", "_cli"},
+    "matplotlib": {"plots", "report", "_experiments", "_cli"},
     "plotly": {"plots"},
     "pooch": {"datasets"},
-    "imageio": {"datasets", "experiments"},
-    "PIL": {"media"},
-    "tifffile": {"media"},
-    "av": {"media", "experiments"},
-    "typer": {"cli"},
-    "rich": {"cli"},
+    "imageio": {"datasets", "_experiments"},
+    "PIL": {"_media"},
+    "tifffile": {"_media"},
+    "av": {"_media", "_experiments"},
+    "typer": {"_cli"},
+    "rich": {"_cli"},
     "pandas": set(),
     "polars": set(),
-    "pyarrow": {"tables", "files"},
-    "openpyxl": {"files"},
+    "pyarrow": {"tables", "_files"},
+    "openpyxl": {"_files"},
     "narwhals": {"tables"},
-    "torch": {"devices"},
-    "numba": {"compiled"},
-    "joblib": {"threads"},
+    "torch": {"_devices"},
+    "numba": {"_compiled"},
+    "joblib": {"_threads"},
     "dask": set(),
 }
+WORDS = {"auto", "observed", "even"}
 MODULES = sorted(SOURCE.rglob("*.py"))
+JOBS = 11
 
 
-def room(path):
+def table_after(heading):
+    """First cells of the first table below a heading of the document."""
+    rows = DOCUMENT.split(f"## {heading}\n")[1].split("\n## ")[0].split("\n|---|---|\n")[1]
+    return [line.split("|")[1].strip() for line in rows.split("\n\n")[0].splitlines()]
+
+
+LAYERS = [cell.strip("`") for cell in table_after("The packages, from the ground up")]
+
+
+def package(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
@@ -84,39 +59,60 @@ def imported(path):
                 yield from (f"manifill.{alias.name}" for alias in node.names)
 
 
-def floor_of(name):
+def layer_of(name):
     inside = name.removeprefix("manifill").lstrip(".").split(".")[0]
-    return inside if inside in FLOORS else "__init__"
+    return inside if inside in LAYERS else "__init__"
 
 
-def test_every_room_is_on_the_plan():
-    assert {room(path) for path in MODULES} == set(FLOORS)
+def test_the_document_lists_every_package_once():
+    assert len(set(LAYERS)) == len(LAYERS)
+    assert {package(path) for path in MODULES} == set(LAYERS)
+
+
+def test_every_job_has_one_row():
+    jobs = table_after("Where each job is done")
+    assert len(jobs) == len(set(jobs)) == JOBS
+
+
+def test_modules_that_the_document_names_are_there():
+    for name in re.findall(r"`(_?[a-z]+(?:/[a-z_]+)+)`", DOCUMENT):
+        found = [SOURCE / name, SOURCE / f"{name}.py", SOURCE.parents[1] / name]
+        assert any(path.exists() for path in found), f"ARCHITECTURE.md names {name}, which is not there"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_point_downward(path):
-    own = FLOORS.index(room(path))
+    own = LAYERS.index(package(path))
     for name in imported(path):
         if name.split(".")[0] == "manifill":
-            assert FLOORS.index(floor_of(name)) <= own, f"{room(path)} must not import {name}"
+            assert LAYERS.index(layer_of(name)) <= own, f"{package(path)} must not import {name}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_heavy_libraries_stay_in_their_rooms(path):
+def test_heavy_libraries_stay_in_their_packages(path):
     for name in imported(path):
         owners = OWNERS.get(name.split(".")[0])
-        assert owners is None or room(path) in owners, f"{room(path)} must not import {name}"
+        assert owners is None or package(path) in owners, f"{package(path)} must not import {name}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_nothing_below_the_estimators_prints(path):
-    if FLOORS.index(room(path)) >= FLOORS.index("estimators"):
+    if LAYERS.index(package(path)) >= LAYERS.index("_estimators"):
         return
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     assert not [call for call in calls if getattr(call.func, "id", None) == "print"]
 
 
-def test_architecture_document_names_every_room():
-    text = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text()
-    for name in set(FLOORS) - {"__init__", "__main__"}:
-        assert f"`{name}" in text, f"ARCHITECTURE.md does not speak of {name}"
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_option_words_are_recognised_in_one_place(path):
+    """A comparison with "auto", say, breaks on arrays; `is_word` does not."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Compare):
+            compared = [node.left, *node.comparators]
+            words = {one.value for one in compared if isinstance(one, ast.Constant)} & WORDS
+            assert not words, f"{path.name}:{node.lineno} compares with {words}; use manifill._checks.is_word"
+
+
+def test_a_wrong_import_would_be_noticed():
+    assert LAYERS.index("_files") < LAYERS.index("_estimators")
+    assert LAYERS.index("_problem") < LAYERS.index("_fillers") < LAYERS.index("_validation") < LAYERS.index("_fitting")

@@ -1,8 +1,8 @@
 """From a problem to its fill, step by step: the one way that every table is filled.
 
-One filler, the sweep, is tuned, validated and run. Of several, known entries are held out first; then the sweep
-is tuned on what is left, all fillers fill that, and the weights of their blend are those that come closest to
-the held-out entries. So a blend is judged on entries that no filler was chosen on.
+One filler, the sweep, is tuned, validated and run. Of several, known entries are held out first; then the
+sweep is tuned on what is left, all fillers fill that, and the weights of their blend are those that come
+closest to the held-out entries. So a blend is judged on entries that no filler was chosen on.
 """
 
 import math
@@ -30,36 +30,30 @@ from manifill._selection import (
 )
 from manifill._validation import Evidence, accuracy, hold_out_like_missing
 
-# Shares of the time limit: for tuning a sweep alone; of a blend, for tuning the sweep, and of what is then left
-# for the validation run of all fillers.
+# Shares of the time limit: for tuning a sweep alone; of a blend, for tuning the sweep, and of what is then
+# left for the validation run of all fillers.
 _TUNING_SHARE, _BLEND_TUNING_SHARE, _VALIDATION_SHARE = 0.5, 0.3, 0.5
 
 
-def fit(
-    problem: Problem, choices: Candidates | None, tuned: bool, run: Run, rng: np.random.Generator
-) -> Iterator[Fitted]:
+def fit(problem: Problem, choices: Candidates | None, run: Run, rng: np.random.Generator) -> Iterator[Fitted]:
     """Fill a problem: yields what is known at the start and after every step; the last is the result.
 
-    Parameters
-    ----------
-    choices : what is to be chosen for the sweep; None where it takes no part.
-    tuned : is anything of the sweep to be chosen?
+    `choices` is what is to be chosen for the sweep; None where it takes no part.
     """
     tuning_rng, final_rng = rng.spawn(2)
     if choices is not None and problem.layout is None and problem.moments is None:
-        return _sweep_only(problem, choices, tuned, run, tuning_rng, final_rng)
-    return _blended(problem, choices, tuned, run, tuning_rng, final_rng)
+        return _sweep_only(problem, choices, run, tuning_rng, final_rng)
+    return _blended(problem, choices, run, tuning_rng, final_rng)
 
 
 def _sweep_only(
     problem: Problem,
     choices: Candidates,
-    tuned: bool,
     run: Run,
     tuning_rng: np.random.Generator,
     rng: np.random.Generator,
 ) -> Iterator[Fitted]:
-    tuning = tune(problem, choices, _part_of(run, _TUNING_SHARE), tuning_rng) if tuned else None
+    tuning = tune(problem, choices, _part_of(run, _TUNING_SHARE), tuning_rng) if choices.any else None
     sweeper = choices.sweeper if tuning is None else tuning.sweeper
     judged: Judged | partial[Judged] = partial(_on_demand, problem, sweeper, run, tuning_rng)
     if tuning is not None:
@@ -67,8 +61,8 @@ def _sweep_only(
     known = replace(
         unfilled(problem, [sweeper], run), weights={sweeper.name: 1.0}, tuning=tuning, judged=judged
     )
-    for fill in sweeper.steps(problem, rng, run, None):
-        fill = _usable(fill)
+    for swept in sweeper.steps(problem, rng, run, None):
+        fill = _usable(swept)
         yield replace(known, fill=fill, fills={sweeper.name: fill})
 
 
@@ -93,7 +87,6 @@ def _usable(fill: Fill) -> Fill:
 def _blended(
     problem: Problem,
     choices: Candidates | None,
-    tuned: bool,
     run: Run,
     tuning_rng: np.random.Generator,
     rng: np.random.Generator,
@@ -108,7 +101,7 @@ def _blended(
     rows = validation_rows(problem, holdout_rng)
     held_out = hold_out_like_missing(problem, rows, holdout_rng)
     tuning = None
-    if choices is not None and tuned and not held_out.problem.M.all(axis=0).any():
+    if choices is not None and choices.any and not held_out.problem.M.all(axis=0).any():
         tuning = _tuned(held_out.problem, choices, _part_of(run, _BLEND_TUNING_SHARE), sweep_rng)
         fillers = fillers_for(problem, tuning.sweeper)
     blend = weigh(held_out, rows, fillers, _part_of(run, _VALIDATION_SHARE), validation_rng)
@@ -177,7 +170,8 @@ def _combined(known: Fitted, fills: dict[str, Fill]) -> Array:
     problem = known.problem
     weights = {name: known.weights.get(name, 0.0) for name in fills}
     total, done = sum(known.weights.values()), sum(weights.values())
-    Z = to_numpy(list(fills.values())[-1].Z)
+    Z: Array = to_numpy(list(fills.values())[-1].Z)
     if done:
-        Z = sum(weight * total / done * to_numpy(fills[name].Z) for name, weight in weights.items() if weight)
+        shares = {name: weight * total / done for name, weight in weights.items() if weight}
+        Z = np.sum([share * to_numpy(fills[name].Z) for name, share in shares.items()], axis=0)
     return np.where(problem.M, np.clip(Z, *problem.standard_bounds), problem.Z)

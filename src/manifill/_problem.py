@@ -22,7 +22,8 @@ Groups = tuple[tuple[int, ...], ...]
 class Scaling:
     """Mean and sample standard deviation of each column's observed values.
 
-    Homogeneous columns, such as pixels, share one standard deviation, and those of a channel one mean. Values are first divided by `magnitude`, the largest absolute value of the column, so that columns of
+    Homogeneous columns, such as pixels, share one standard deviation, and those of a channel one mean.
+    Values are first divided by `magnitude`, the largest absolute value of the column, so that columns of
     1e-300 or 1e300 neither vanish nor overflow on the way.
     """
 
@@ -198,7 +199,7 @@ class Problem:
 
     def like(self, given: Table, **changes: Any) -> "Problem":
         """The same problem of another table, with units of its own."""
-        settings = {
+        settings: dict[str, Any] = {
             "groups": self.groups,
             "bounds": self.bounds,
             "weights": self.scaling.weight,
@@ -232,9 +233,9 @@ class Problem:
         return n, d
 
     @property
-    def times(self) -> Array | None:
-        """(n,), the moments of the rows that take part, the earliest first; None where there are none."""
-        return None if self.moments is None else self.moments[self.rows]
+    def times(self) -> Array:
+        """(n,), the moments of the rows that take part, the earliest first; else their numbers."""
+        return np.asarray(self.rows if self.moments is None else self.moments[self.rows], dtype=np.float64)
 
     @cached_property
     def deviations(self) -> Array:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -11,15 +12,15 @@ from manifill._arrays import Array, Table, frozen, to_numpy
 from manifill._checks import require_number
 from manifill._draws import draws
 from manifill._fillers import Extension, Fill, Filler, Run, Status
-from manifill._fillers.field import FieldFill, FieldFiller
-from manifill._fillers.field.field import ConjugateGradients
+from manifill._fillers.field import Field, FieldFill, FieldFiller
 from manifill._fillers.field.stages import KERNEL
-from manifill._fillers.lags import LaggedSweeper
+from manifill._fillers.lags import LagFill, LaggedSweeper
 from manifill._fillers.sweep import Ensemble, Schedule, Sweeper
 from manifill._problem import Groups, Problem
 from manifill._selection.tuning import Tuning
 from manifill._validation import Accuracy, Errors, Evidence
 from manifill.errors import InvalidInput
+from manifill.solvers import AnySolver
 
 Judged = tuple[Evidence, Accuracy]
 
@@ -55,7 +56,7 @@ class Fitted:
     @property
     def X(self) -> Table:
         """The completed table in the user's units."""
-        return self.fill.X
+        return self.problem.restore(self.fill.Z)
 
     @property
     def sweeper(self) -> Sweeper | None:
@@ -67,7 +68,7 @@ class Fitted:
         """Kernels and solvers between rows, with weights."""
         if self.sweeper is not None:
             return self.sweeper.ensemble
-        return Ensemble.of(KERNEL, ConjugateGradients(why="the columns have a grid"))
+        return Ensemble.of(KERNEL, cast(AnySolver, Field.solver))
 
     @property
     def schedule(self) -> Schedule:
@@ -138,13 +139,14 @@ class Fitted:
 
     @cached_property
     def _extension(self) -> Extension | None:
-        first = self.fillers[0]
-        return first.extension(self.fill if isinstance(first, FieldFiller) else self.fill_of(first), self.run)
+        filler = self.sweeper or self.fillers[-1]
+        fill = self.fill if isinstance(filler, FieldFiller) else self.fill_of(filler)
+        return filler.extension(fill, self.run)
 
     @cached_property
     def _lagged(self) -> Extension | None:
         filler = next((one for one in self.fillers if isinstance(one, LaggedSweeper)), None)
-        return None if filler is None else filler.extension(self.fill_of(filler), self.run)
+        return None if filler is None else filler.extension(cast(LagFill, self.fill_of(filler)), self.run)
 
     def fill_of(self, filler: Filler) -> Fill:
         """The fill of a filler; one that did not count is run when its fill is asked for."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill._arrays import Mask
-from manifill._checks import as_generator, complaint
+from manifill._checks import as_generator, complaint, is_word
 from manifill._devices import find_device
 from manifill._fillers.field.windows import windows
 from manifill._selection import Blend
@@ -75,7 +75,7 @@ def restore(
     random_state : the same number gives the same pictures.
     device : None, "auto", "cuda" or another device of torch's.
     n_jobs : threads, as in joblib.
-    return_info : return a `Restoration`, with what held-out pixels say of the errors, instead of the pictures.
+    return_info : return a `Restoration`, with what held-out pixels say of errors, instead of the pictures.
     """
     if isinstance(stack, np.ma.MaskedArray):
         raise InvalidInput("Masked arrays are not read; give stack.data, and stack.mask as the mask.")
@@ -155,7 +155,7 @@ def read_limits(bounds: Any, values: npt.NDArray[Any]) -> tuple[float, float]:
     """Lowest and highest fill: the range of what is known, a pair, or any number."""
     if bounds is None:
         return -np.inf, np.inf
-    if isinstance(bounds, str) and bounds == "observed":
+    if is_word(bounds, "observed"):
         return float(np.nanmin(values)), float(np.nanmax(values))
     try:
         low, high = (float(one) for one in bounds)

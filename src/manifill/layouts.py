@@ -38,7 +38,7 @@ class Layout(Protocol):
         ...
 
     def axes(self, Z: Array, M: Mask) -> tuple[Axis, ...]:
-        """Harmonics along each direction of a row, given the table (n, d) filled so far and what is missing."""
+        """Harmonics along each direction of a row, given the table (n, d) as filled so far, and its mask."""
         ...
 
     def similarity(self, Z: Array, M: Mask) -> Array | None:

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from manifill._fillers.sweep import Ledger, Schedule, SweepLimit, sweeps
+from manifill._problem import Problem
 from manifill.kernels import (
     Cosine,
     Custom,
@@ -14,7 +16,6 @@ from manifill.kernels import (
     SemiLinear,
 )
 from manifill.solvers import ConditionNumber, Landmarks, Local, Ridge, Spectral
-from manifill._fillers.sweep import Ledger, Problem, Schedule, SweepLimit, sweeps
 
 KERNELS = [Gaussian(), Laplacian(), SemiLinear(Laplacian(), 0.5), SelfTuning(3), Polynomial(), Cosine()]
 

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 from command import manifill
 
-from manifill import TableImputer, __version__, files
+from manifill import TableImputer, __version__
+from manifill import _files as files
 from manifill._cli import main
 from manifill._fillers.sweep import sweeps
 
@@ -453,7 +454,7 @@ def test_interrupting_writes_nothing(folder, monkeypatch, capsys):
         yield from itertools.islice(sweeps(problem, **options), 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("manifill.tuning.plan.sweeps", interrupted)
+    monkeypatch.setattr("manifill._fillers.sweep.filler.sweeps", interrupted)
     monkeypatch.setattr(sys, "argv", ["manifill", "impute", "holes.csv", "-o", "out.csv", "--skip", "id"])
     monkeypatch.chdir(folder)
     with pytest.raises(SystemExit) as ending:

@@ -5,11 +5,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from manifill import IGHImputer
+from manifill import IGHImputer, Sweep
+from manifill._fillers.sweep import FixedOrder, Ledger, MeanStart, SweepLimit, sweeps
+from manifill._problem import Problem
 from manifill.amputation import mcar
 from manifill.kernels import Gaussian, Laplacian, SemiLinear
 from manifill.solvers import Ridge, Spectral
-from manifill._fillers.sweep import FixedOrder, Ledger, MeanStart, Problem, SweepLimit, sweeps
 
 settings.register_profile(
     "laws", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -36,8 +37,9 @@ options = st.fixed_dictionaries(
     {
         "kernel": st.sampled_from(["auto", "gaussian", "laplacian", "self_tuning", "polynomial", "cosine"]),
         "solver": st.sampled_from(["auto", "spectral"]),
-        "schedule": st.sampled_from(["auto", "block"]),
-        "start": st.sampled_from(["normal", "mean"]),
+        "method": st.builds(
+            Sweep, schedule=st.sampled_from(["auto", "block"]), start=st.sampled_from(["normal", "mean"])
+        ),
         "bounds": st.sampled_from(["observed", None]),
         "max_sweeps": st.integers(1, 3),
     }

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import paper
+from manifill._fillers.sweep import FixedOrder, RandomOrder, SweepLimit, sweeps
+from manifill._problem import Problem
 from manifill.amputation import mcar
 from manifill.datasets import swiss_roll
 from manifill.kernels import Gaussian, Laplacian, MedianDistance
 from manifill.solvers import ConditionNumber, Spectral
-from manifill._fillers.sweep import FixedOrder, Problem, RandomOrder, SweepLimit, sweeps
 
 REFERENCE = {
     Gaussian: {"kernel": paper.gaussian, "distance": paper.distance_l2},

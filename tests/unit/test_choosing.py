@@ -1,24 +1,23 @@
-"""Choosing by hidden entries."""
+"""Choosing on held-out entries."""
 
 import time
 
 import numpy as np
 import pytest
 
-from manifill import IGHImputer
+from manifill import IGHImputer, Sweep
+from manifill._fillers import Run
+from manifill._fillers.sweep import Component, Ensemble, LinearStart, MeanStart, Sweeper, SweepLimit, sweeps
+from manifill._messages import listening
+from manifill._problem import Problem
+from manifill._selection.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
+from manifill._selection.screening import Screening
+from manifill._validation import Accuracy, Evidence, accuracy, hide, random_sets, shrinkage, stack
+from manifill._validation.holdout import like_the_missing
 from manifill.amputation import mar, mcar
 from manifill.kernels import Gaussian, Laplacian
 from manifill.metrics import nrmse
-from manifill._messages import listening
 from manifill.solvers import Landmarks, Local, Ridge, Spectral
-from manifill._fillers.sweep import LinearStart, MeanStart, Component, Problem, Ensemble, SweepLimit, sweeps
-from manifill.tuning import Accuracy, audition, choosing, hidden, hidden_sets, hide, stack
-from manifill._validation.evidence import Evidence, accuracy, shrinkage
-from manifill._selection.screening import Stage
-from manifill._validation.holdout import like_the_missing
-from manifill.tuning.plan import Plan
-from manifill._selection.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
-
 
 
 def damaged(X, rate, seed=0):
@@ -27,10 +26,22 @@ def damaged(X, rate, seed=0):
     return np.where(M, np.nan, X), M
 
 
-class TestHidden:
+@pytest.fixture(scope="module")
+def curve_fitted():
+    """An imputer with default settings, fitted to the points on a curve, and what listeners heard."""
+    t = np.linspace(0, 5, 120)
+    X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t), t**2])
+    M = np.random.default_rng(1).random(X.shape) < 0.2
+    lines = []
+    with listening(lines.append):
+        imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
+    return imputer, lines
+
+
+class TestHoldout:
     def test_sets_are_disjoint_observed_and_about_as_large_as_asked(self, rng):
         X, _ = damaged(rng.normal(size=(200, 5)), 0.3)
-        first, second = hidden_sets(X, tuple((j,) for j in range(5)), 0.1, 2, rng)
+        first, second = random_sets(X, tuple((j,) for j in range(5)), 0.1, 2, rng)
         assert not (first & second).any()
         assert not (first & np.isnan(X)).any()
         assert (np.abs(first.sum(axis=0) - 0.1 * (~np.isnan(X)).sum(axis=0)) <= 3).all()
@@ -38,11 +49,11 @@ class TestHidden:
     def test_a_row_keeps_a_value_and_groups_go_together(self, rng):
         X = rng.normal(size=(60, 4))
         X[:30, 1:] = np.nan
-        (entries,) = hidden_sets(X, ((0,), (1, 2), (3,)), 0.5, 1, rng)
+        (entries,) = random_sets(X, ((0,), (1, 2), (3,)), 0.5, 1, rng)
         assert (~np.isnan(X) & ~entries).any(axis=1).all()
         assert (entries[:, 1] == entries[:, 2]).all()
 
-    def test_what_is_hidden_leaves_no_trace(self, rng):
+    def test_what_is_held_out_leaves_no_trace(self, rng):
         X, _ = damaged(rng.normal(size=(50, 3)), 0.2)
         entries = np.zeros(X.shape, bool)
         entries[np.flatnonzero(~np.isnan(X[:, 1]))[0], 1] = True
@@ -75,11 +86,13 @@ class TestHidden:
         np.testing.assert_array_equal(weight[:, 9], weight[:, 0])
         assert like_the_missing(dummies).max() > 2
 
-    def test_a_start_that_knows_the_hidden_values_does_not_tell_them(self, rng):
+    def test_a_start_that_knows_the_held_out_values_does_not_tell_them(self, rng):
         X = rng.normal(size=(80, 3))
         table, _ = damaged(X, 0.2)
         knowing, ignorant = (
-            IGHImputer(Gaussian(), solver=Ridge(), max_sweeps=1, start=start, random_state=0).fit(table)
+            IGHImputer(
+                Gaussian(), solver=Ridge(), max_sweeps=1, method=Sweep(start=start), random_state=0
+            ).fit(table)
             for start in (X, "mean")
         )
         assert knowing.accuracy_ == ignorant.accuracy_
@@ -96,7 +109,7 @@ class TestHidden:
             return np.mean([one.error for one in imputer.accuracy_][1:] / true)
 
         heedful = said_over_true()
-        monkeypatch.setattr(hidden, "like_the_missing", lambda M, groups: np.ones(M.shape))
+        monkeypatch.setattr("manifill._validation.holdout.like_the_missing", lambda M, groups: np.ones(M.shape))
         assert said_over_true() + 0.05 < heedful < 1
 
 
@@ -124,22 +137,22 @@ class TestStack:
         assert stack(fills, fills[0], most=3)[1] == 0
         assert not stack(np.full((2, 5), np.nan), np.ones(5), most=1).any()
 
-    def test_few_entries_follow_what_is_expected(self, rng):
+    def test_few_entries_follow_the_prior_weights(self, rng):
         truth = rng.normal(size=8)
         fills = truth + 0.1 * rng.normal(size=(4, 8))
-        weights = stack(fills, truth, most=2, expected=np.array([0.5, 0.5, 0, 0]))
+        weights = stack(fills, truth, most=2, prior=np.array([0.5, 0.5, 0, 0]))
         assert (weights[:2] > 0.3).all()
         assert not weights[2:].any()
 
 
-class TestReliance:
-    def test_noise_is_not_relied_on_and_signal_is(self, rng):
+class TestShrinkage:
+    def test_noise_is_shrunk_to_the_mean_and_signal_is_not(self, rng):
         columns = np.repeat([0, 1], 200)
         truth = rng.normal(size=400)
         found = np.where(columns == 0, rng.normal(size=400), truth + 0.2 * rng.normal(size=400))
-        relied_on = shrinkage(columns, found, truth, 3)
-        assert relied_on[0] == 0
-        assert relied_on[1] > 0.9
+        shares = shrinkage(columns, found, truth, 3)
+        assert shares[0] == 0
+        assert shares[1] > 0.9
 
     def test_it_shrinks_fills_to_the_mean_for_every_solver(self, curved):
         X, M = curved
@@ -151,22 +164,26 @@ class TestReliance:
             np.testing.assert_allclose(last.Z[problem.M], 0, atol=1e-12)
 
 
-def test_hidden_entries_that_all_are_the_mean_say_nothing_of_the_others():
+def test_held_out_entries_that_all_are_the_mean_say_nothing_of_the_others():
     def entry(found, truth):
         one = np.array([0])
         return Evidence(
-            rows=one, columns=one, found=np.array([found]), truth=np.array([truth]), weight=one + 1.0
+            rows=one,
+            columns=one,
+            found=np.array([found]),
+            truth=np.array([truth]),
+            weight=one + 1.0,
+            place=one,
+            shrinkage=np.ones(1),
         )
 
-    rehearsed, unit = entry(0.5, 1.0), np.ones(1)
-    said = [
-        accuracy(rehearsed, auditioned, unit, np.ones(1))[0].error for auditioned in (None, entry(0.4, 0.0))
-    ]
+    validated, unit = entry(0.5, 1.0), np.ones(1)
+    said = [accuracy(validated, screened, unit)[0].error for screened in (None, entry(0.4, 0.0))]
     assert np.isfinite(said).all()
     assert said[0] == said[1]
 
 
-class TestRecipes:
+class TestEnsembles:
     @pytest.mark.parametrize("solver", [Ridge(0.1), Landmarks(60), Local(20)], ids=str)
     def test_two_halves_of_one_are_that_one(self, solver, curved):
         X, M = curved
@@ -178,15 +195,15 @@ class TestRecipes:
             fills.append(last.Z)
         np.testing.assert_allclose(*fills, atol=1e-10)
 
-    def test_members_must_go_together(self):
+    def test_components_must_go_together(self):
         with pytest.raises(ValueError, match="one kind"):
             Ensemble((Component(Gaussian(), Ridge()), Component(Gaussian(), Local())))
-        with pytest.raises(ValueError, match="no member"):
+        with pytest.raises(ValueError, match="no component"):
             Ensemble(())
 
-    def test_new_rows_are_filled_by_all_members(self, curved):
-        X, M = curved
-        imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
+    def test_new_rows_are_filled_by_all_components(self, curved, curve_fitted):
+        X, _ = curved
+        imputer, _ = curve_fitted
         new = X[5:9].copy()
         new[:, 2] = np.nan
         assert len(imputer.ensemble_.components) > 1
@@ -210,29 +227,29 @@ class TestPortfolio:
         assert any(kernel == Laplacian() and solver.ridge < 0.2 for kernel, solver in near)
 
 
-class TestStage:
-    def stage(self, X, rate=0.3):
+class TestScreening:
+    def screening(self, X, rate=0.3):
         table, _ = damaged(X, rate)
-        problem = Problem.of(table)
         pairs = candidates(None, Ridge(), True)
-        return Stage(problem, Plan(), Ensemble.of(*pairs[0]), False, np.random.default_rng(0)), pairs
+        base = Sweeper(Ensemble.of(*pairs[0]))
+        return Screening(Problem.of(table), base, Run(), False, np.random.default_rng(0)), pairs
 
     def test_the_start_that_does_best_is_taken(self, rng):
         plane = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 6))
-        stage, pairs = self.stage(plane)
+        screening, pairs = self.screening(plane)
         starts = [MeanStart(), LinearStart()]
-        assert stage.choose_start(starts, pairs[:2]) == LinearStart()
-        assert stage.pairs == pairs[:2]
-        noise, pairs = self.stage(rng.normal(size=(150, 6)))
+        assert screening.choose_start(starts, pairs[:2]) == LinearStart()
+        assert screening.pairs == pairs[:2]
+        noise, pairs = self.screening(rng.normal(size=(150, 6)))
         assert noise.choose_start([starts[0], lambda problem, rng: problem.Z + 3.0], pairs[:2]) == MeanStart()
 
     def test_relaxation_where_the_last_sweep_still_helped(self, rng):
         bumps = np.exp(-20 * (np.linspace(0, 1, 30) - rng.random((150, 1))) ** 2)
-        slow, pairs = self.stage(bumps, 0.5)
-        slow.audition(pairs[:1])
+        slow, pairs = self.screening(bumps, 0.5)
+        slow.screen(pairs[:1])
         assert slow.relaxation(np.ones(1)) > 1
-        noisy, pairs = self.stage(rng.normal(size=(150, 4)))
-        noisy.audition(pairs[:1])
+        noisy, pairs = self.screening(rng.normal(size=(150, 4)))
+        noisy.screen(pairs[:1])
         assert noisy.relaxation(np.ones(1)) == 1
         assert noisy.relaxation(np.zeros(1)) == 1
 
@@ -265,12 +282,11 @@ class TestImputer:
         wrong = (imputer.completed_ - X)[:, 0][M[:, 0]]
         assert 0.5 < easy.error / np.sqrt(np.mean(wrong**2)) < 2
 
-    def test_every_choice_is_visible(self, curved):
-        X, M = curved
-        imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
-        assert imputer.kernel_ in [member.kernel for member in imputer.ensemble_.components]
+    def test_every_choice_is_visible(self, curve_fitted):
+        imputer, _ = curve_fitted
+        assert imputer.kernel_ in [component.kernel for component in imputer.ensemble_.components]
         assert len(imputer.tuning_.trials) >= len(PORTFOLIO)
-        assert imputer.max_sweeps_ == imputer.tuning_.sweeps
+        assert imputer.max_sweeps_ == imputer.tuning_.sweeper.max_sweeps
         assert imputer.tuning_.errors[0] >= min(imputer.tuning_.errors)
 
     def test_with_given_kernel_and_solver_nothing_is_chosen_and_accuracy_comes_when_asked(self, curved):
@@ -296,12 +312,12 @@ class TestImputer:
         assert imputer.max_sweeps_ == 6
         assert np.isnan([one.error for one in imputer.accuracy_]).all()
 
-    def test_large_tables_go_on_from_the_rehearsal_unless_a_start_is_given(self, rng, monkeypatch):
+    def test_large_tables_go_on_from_the_validation_run_unless_a_start_is_given(self, rng, monkeypatch):
         monkeypatch.setattr("manifill._validation.holdout._MANY_ENTRIES", 100)
         X = np.sin(rng.random((120, 2)) @ rng.standard_normal((2, 8)) * 2)
         table, M = damaged(X, 0.5)
         for start, going_on in (("auto", True), ("mean", False)):
-            imputer = IGHImputer(start=start, tol=0, random_state=0)
+            imputer = IGHImputer(method=Sweep(start=start), tol=0, random_state=0)
             first, *_, last = imputer.iter_fit(table)
             nearly_there = nrmse(X, first.X, M) < 1.3 * nrmse(X, last.X, M)
             assert nearly_there == going_on
@@ -313,17 +329,14 @@ class TestImputer:
             IGHImputer(time_limit=0.05, random_state=0).fit(table)
         assert time.monotonic() - began < 3
 
-    def test_listeners_hear_what_goes_on(self, curved):
-        X, M = curved
-        lines = []
-        with listening(lines.append):
-            IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
+    def test_listeners_hear_what_goes_on(self, curve_fitted):
+        _, lines = curve_fitted
         assert any("settings" in line for line in lines)
-        assert any("rehearsing" in line for line in lines)
+        assert any("validation run" in line for line in lines)
 
     def test_a_wide_table_is_tried_on_some_columns(self, rng, monkeypatch):
-        monkeypatch.setattr(choosing, "_WIDE", 20)
-        monkeypatch.setattr(audition, "_SHOWN", 10)
+        monkeypatch.setattr("manifill._selection.tuning._WIDE", 20)
+        monkeypatch.setattr("manifill._selection.screening._COLUMNS_OF_WIDE", 10)
         X = np.sin(rng.random((80, 2)) @ rng.standard_normal((2, 60)) * 2)
         table, M = damaged(X, 0.5)
         imputer = IGHImputer(random_state=0)
@@ -332,7 +345,7 @@ class TestImputer:
 
     @pytest.mark.parametrize("solver", ["landmarks", "local"])
     def test_long_tables_are_chosen_for_too(self, solver, rng):
-        X = np.sin(rng.random((400, 2)) @ rng.standard_normal((2, 5)) * 2)
+        X = np.sin(rng.random((250, 2)) @ rng.standard_normal((2, 5)) * 2)
         table, M = damaged(X, 0.2)
         imputer = IGHImputer(solver=solver, random_state=0)
         assert nrmse(X, imputer.fit_transform(table), M) < 0.55  # with a kernel of no merit: 0.7

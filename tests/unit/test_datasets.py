@@ -54,7 +54,7 @@ class TestManifolds:
         np.testing.assert_allclose(np.diff(angle), np.pi / 4)
 
     def test_torus_is_even_in_area(self):
-        X, angles = torus(20_000, radii=(2, 1), seed=0)
+        X, angles = torus(20_000, radii=(2, 1), random_state=0)
         ring = np.hypot(X[:, 0], X[:, 1]) - 2
         np.testing.assert_allclose(np.hypot(ring, X[:, 2]), 1.0)
         outside = np.cos(angles[:, 1]) > 0

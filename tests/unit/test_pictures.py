@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from manifill import IGHImputer, images, video
-from manifill.errors import InvalidInput
-from manifill.geometry import Affinities, FieldProblem, Grid, Learned, Line, Points, restore_field
-from manifill._validation.holdout import hide, places
-from manifill._tiling import Tiler, fade, side_for
+from manifill._fillers import Status
 from manifill._fillers.field.windows import windows
+from manifill._problem import Problem
+from manifill._tiling import Tiler, fade, side_for
+from manifill._validation.holdout import hold_out_like_missing, places
+from manifill.errors import InvalidInput
+from manifill.layouts import Affinities, Grid, Learned, Points
 
 
 def bumps(n=24, height=30, width=26, channels=None, seed=0):
@@ -83,7 +85,7 @@ def test_the_same_seed_gives_the_same_pictures():
 def test_the_error_said_is_about_the_error_made():
     truth = bumps(40)
     mask = np.random.default_rng(4).random(truth.shape) < 0.5
-    outcome = images.restored(truth, mask, random_state=0)
+    outcome = images.restore(truth, mask, random_state=0, return_info=True)
     made = rmse(outcome.pictures, truth, mask)
     assert 0.6 * made < outcome.error < 1.8 * made
 
@@ -116,11 +118,13 @@ def test_bad_input_is_answered():
         with pytest.raises(InvalidInput, match=said):
             images.restore(damaged, mask)
     with pytest.raises(InvalidInput, match=r"means 20 columns; X has 64"):
-        FieldProblem.of(stack.reshape(4, -1), Grid(4, 5))
-    with pytest.raises(InvalidInput, match="rows must be None or Line"):
-        FieldProblem.of(stack.reshape(4, -1), Grid(8, 8), rows=3)
-    with pytest.raises(InvalidInput, match="columns must be a geometry"):
-        FieldProblem.of(stack.reshape(4, -1), "grid")
+        IGHImputer(layout=Grid(4, 5)).fit(stack.reshape(4, -1))
+    for times in (3, "odd", [1.0, 2.0], [1.0, 2.0, np.nan, 3.0]):
+        with pytest.raises(InvalidInput, match="times must be"):
+            IGHImputer(layout=Grid(8, 8), times=times).fit(stack.reshape(4, -1))
+    for layout in ("grid", Grid, 3):
+        with pytest.raises(InvalidInput, match="layout must be None or a layout"):
+            IGHImputer(layout=layout).fit(stack.reshape(4, -1))
     with pytest.raises(InvalidInput, match="must be symmetric"):
         Affinities([[1.0, 0.5], [0.2, 1.0]])
     with pytest.raises(InvalidInput, match="positive semi-definite"):
@@ -171,7 +175,7 @@ def test_a_stream_is_filled_window_by_window(monkeypatch):
         list(video.Stream(70, random_state=0).restore(iter(truth), iter(mask)))
 
 
-def test_hidden_entries_lie_like_missing_ones():
+def test_held_out_entries_lie_like_missing_ones():
     truth = bumps(60, 24, 24)
     block = np.zeros(truth.shape, bool)
     rng = np.random.default_rng(7)
@@ -179,27 +183,57 @@ def test_hidden_entries_lie_like_missing_ones():
         y, x = rng.integers(0, 16, 2)
         block[i, y : y + 8, x : x + 8] = True
     for mask in (block, rng.random(truth.shape) < 0.6):
-        problem = FieldProblem.of(np.where(mask, np.nan, truth).reshape(60, -1), Grid(24, 24))
-        hidden = hide(problem, np.random.default_rng(8))
-        assert not (hidden.H & problem.M).any()
+        X = np.where(mask, np.nan, truth).reshape(60, -1)
+        problem = Problem.of(X, layout=Grid(24, 24))
+        held_out = hold_out_like_missing(problem, np.arange(60), np.random.default_rng(8))
         M = problem.M
-        wanted = np.bincount(places(M, M, problem)[M], minlength=12) / M.sum()
-        got = np.bincount(hidden.kind, hidden.weight, minlength=12) / hidden.weight.sum()
+        assert not M[held_out.rows, held_out.columns].any()
+        assert held_out.problem.M[held_out.rows, held_out.columns].all()
+        assert held_out.problem.M.sum() == M.sum() + len(held_out.truth)
+        wanted = np.bincount(places(problem, M, M)[M], minlength=12) / M.sum()
+        got = np.bincount(held_out.place, held_out.weight, minlength=12) / held_out.weight.sum()
         assert np.abs(wanted - got).sum() < 0.3
+
+
+GROUPS = ((2, 5), (9, 11))
+
+
+@pytest.mark.parametrize("moments", [None, np.arange(80.0)], ids=["no order", "in time"])
+@pytest.mark.parametrize("layout", [Learned(), Affinities(np.eye(12))], ids=["learned", "affinities"])
+def test_columns_that_differ_keep_four_entries_and_groups_are_held_out_together(layout, moments):
+    rng = np.random.default_rng(15)
+    X = rng.standard_normal((80, 12))
+    X[rng.random(X.shape) < 0.4] = np.nan
+    X[np.isnan(X[:, 2]), 5] = X[np.isnan(X[:, 5]), 2] = np.nan  # known together; 9 and 11 are not
+    X[4:, 0] = X[6:, 7] = X[12:, 8] = np.nan
+    X[:3, 10], X[3:, 10] = 1.0, np.nan
+    problem = Problem.of(X, layout=layout, moments=moments, groups=GROUPS)
+    known, held = ~problem.M, np.zeros(12)
+    for seed in range(40):
+        found = hold_out_like_missing(problem, np.arange(80), np.random.default_rng(seed))
+        assert ((~found.problem.M).sum(axis=0) >= np.minimum(known.sum(axis=0), 4)).all()
+        H = found.problem.M & known
+        for i, j in GROUPS:
+            both = known[:, i] & known[:, j]
+            np.testing.assert_array_equal(H[both, i], H[both, j])
+        held += H.sum(axis=0)
+    np.testing.assert_array_equal(held[[0, 10]], 0)
+    assert (np.delete(held, [0, 10]) > 0).all()
 
 
 def test_intervals_hold_what_they_say_and_draws_differ():
     truth = bumps(60, 20, 20, seed=1)
     mask = np.random.default_rng(9).random(truth.shape) < 0.5
-    problem = FieldProblem.of(np.where(mask, np.nan, truth).reshape(60, -1), Grid(20, 20), Line())
-    outcome = restore_field(problem, np.random.default_rng(0))
-    low, high = (end.reshape(truth.shape) for end in outcome.intervals(0.9))
+    X = np.where(mask, np.nan, truth).reshape(60, -1)
+    imputer = IGHImputer(layout=Grid(20, 20), times="even", bounds=None, random_state=0).fit(X)
+    low, high = (end.reshape(truth.shape) for end in imputer.intervals(0.9))
     assert 0.82 < ((low <= truth) & (truth <= high))[mask].mean() < 0.97
-    one, two = (outcome.drawn(np.random.default_rng(seed)).reshape(truth.shape) for seed in (1, 2))
+    one, two = (imputer.draws(1, random_state=seed)[0].reshape(truth.shape) for seed in (1, 2))
     np.testing.assert_array_equal(one[~mask], truth[~mask])
-    fill = rmse(outcome.X.reshape(truth.shape), truth, mask)
-    assert 0.7 * fill < rmse(one, outcome.X.reshape(truth.shape), mask) < 1.5 * fill
-    assert rmse(one, two, mask) > 0.5 * fill
+    filled = imputer.completed_.reshape(truth.shape)
+    error = rmse(filled, truth, mask)
+    assert 0.7 * error < rmse(one, filled, mask) < 1.5 * error
+    assert rmse(one, two, mask) > 0.5 * error
 
 
 def test_on_a_device_the_same_comes_out():
@@ -214,14 +248,14 @@ def test_one_hole_in_a_large_table_is_filled():
     X = np.sin(np.arange(30)[:, None] / 5 + np.arange(20))
     damaged = X.copy()
     damaged[7, 3] = np.nan
-    imputer = IGHImputer("gaussian", solver="ridge", columns=Learned(), rows=Line(), random_state=0)
+    imputer = IGHImputer("gaussian", solver="ridge", layout=Learned(), times="even", random_state=0)
     assert abs(imputer.fit_transform(damaged)[7, 3] - X[7, 3]) < 0.2
 
 
 def test_a_fitted_imputer_goes_through_pickle_and_fills_new_rows():
     truth = bumps(16, 12, 14).reshape(16, -1)
     X = np.where(np.random.default_rng(11).random(truth.shape) < 0.3, np.nan, truth)
-    imputer = IGHImputer(columns=Grid(12, 14), random_state=0).fit(X[:12])
+    imputer = IGHImputer(layout=Grid(12, 14), random_state=0).fit(X[:12])
     again = pickle.loads(pickle.dumps(imputer))
     np.testing.assert_array_equal(again.completed_, imputer.completed_)
     new = again.transform(X[12:])
@@ -230,7 +264,7 @@ def test_a_fitted_imputer_goes_through_pickle_and_fills_new_rows():
     np.testing.assert_allclose(again.transform(nothing)[0], imputer.completed_.mean(axis=0), atol=1e-12)
     assert np.isfinite(new).all()
     assert rmse(new, truth[12:], np.isnan(X[12:])) < 0.4 * truth.std()
-    whole = IGHImputer(columns=Grid(12, 14)).fit(truth)
+    whole = IGHImputer(layout=Grid(12, 14)).fit(truth)
     np.testing.assert_array_equal(whole.intervals(0.9)[0], truth)
 
 
@@ -264,22 +298,21 @@ def test_a_window_of_which_nothing_is_known_holds_the_frame_before(monkeypatch):
 def test_intervals_of_an_imputer_are_not_held_to_the_range_of_fills_but_to_bounds_given():
     truth = bumps(30, 12, 14).reshape(30, -1) - 0.5
     X = np.where(np.random.default_rng(14).random(truth.shape) < 0.3, np.nan, truth)
-    imputer = IGHImputer(columns=Grid(12, 14), random_state=0).fit(X)
+    imputer = IGHImputer(layout=Grid(12, 14), random_state=0).fit(X)
     low, high = imputer.intervals(0.999)
     assert low.min() < np.nanmin(X)
     low, high = imputer.intervals(0.999, bounds=(-0.1, 0.1))
     assert (np.isnan(X) * low).min() >= -0.1
     assert (np.isnan(X) * high).max() <= 0.1
-    unbounded = IGHImputer(columns=Grid(12, 14), bounds=None, random_state=0).fit(X)
+    unbounded = IGHImputer(layout=Grid(12, 14), bounds=None, random_state=0).fit(X)
     assert np.isfinite(unbounded.completed_).all()
 
 
 def test_intervals_of_which_nothing_is_known_are_wide():
     X = np.full((2, 16), np.nan)
     X[0, :2] = 1.0, 2.0
-    problem = FieldProblem.of(X, Grid(4, 4))
-    outcome = restore_field(problem, np.random.default_rng(0), judge=False)
-    low, high = outcome.intervals(0.9, (-5.0, 5.0))
+    imputer = IGHImputer(layout=Grid(4, 4), random_state=0).fit(X)
+    low, high = imputer.intervals(0.9, bounds=(-5.0, 5.0))
     assert (low[1] == -5).all()
     assert (high[1] == 5).all()
 
@@ -302,15 +335,67 @@ def test_what_is_no_stack(stack, said):
 def test_units_do_not_matter(unit):
     truth = bumps(8, 10, 12).reshape(8, -1)
     X = np.where(np.random.default_rng(0).random(truth.shape) < 0.3, np.nan, truth)
-    once = IGHImputer(columns=Grid(10, 12), random_state=0).fit_transform(X)
-    other = IGHImputer(columns=Grid(10, 12), random_state=0).fit_transform(X * unit)
+    once = IGHImputer(layout=Grid(10, 12), random_state=0).fit_transform(X)
+    other = IGHImputer(layout=Grid(10, 12), random_state=0).fit_transform(X * unit)
     np.testing.assert_allclose(other / unit, once, rtol=1e-6)
 
 
-def test_a_legacy_generator_and_a_time_limit():
+def test_a_legacy_generator():
     truth = bumps(6, 8, 8)
     mask = np.random.default_rng(0).random(truth.shape) < 0.2
     once, again = (images.restore(truth, mask, random_state=np.random.RandomState(3)) for _ in range(2))
     np.testing.assert_array_equal(once, again)
-    with pytest.raises(InvalidInput, match="time_limit is for columns that differ"):
-        IGHImputer(columns=Grid(8, 8), time_limit=3).fit(np.where(mask, np.nan, truth).reshape(6, -1))
+
+
+def test_a_time_limit_leaves_a_complete_table():
+    truth = bumps(6, 8, 8).reshape(6, -1)
+    X = np.where(np.random.default_rng(0).random(truth.shape) < 0.2, np.nan, truth)
+    imputer = IGHImputer(layout=Grid(8, 8), time_limit=1e-9, random_state=0).fit(X)
+    assert imputer.status_ is Status.TIME_LIMIT
+    assert np.isfinite(imputer.completed_).all()
+    np.testing.assert_array_equal(imputer.completed_[~np.isnan(X)], X[~np.isnan(X)])
+    ample = IGHImputer(layout=Grid(8, 8), time_limit=600, random_state=0).fit(X)
+    assert ample.status_ is Status.BLENDED
+    np.testing.assert_array_equal(
+        ample.completed_, IGHImputer(layout=Grid(8, 8), random_state=0).fit_transform(X)
+    )
+
+
+@pytest.fixture
+def damaged():
+    """A wave whose crest is missing, so that it is expected above what is known."""
+    y, x = np.mgrid[:20, :20] / 20
+    truth = np.stack([np.sin(np.pi * x) + 0.2 * np.cos(3 * y + t) for t in np.linspace(0, 1, 10)])
+    return np.where(truth > 0.85, np.nan, truth)
+
+
+class TestBounds:
+    def test_filled_pixels_keep_to_bounds_that_are_given(self, damaged):
+        missing = np.isnan(damaged)
+        found = images.restore(damaged, bounds=(0, 1), random_state=0)
+        assert found[missing].min() >= 0
+        assert found[missing].max() <= 1
+        np.testing.assert_array_equal(found[~missing], damaged[~missing])
+        assert (damaged[~missing] < 0).any()  # known ones are left as they are
+        np.testing.assert_allclose(images.restore(damaged, bounds=(0.5, 0.5), random_state=0)[missing], 0.5)
+
+    def test_observed_is_the_default_and_none_lets_them_go_beyond(self, damaged):
+        missing, most = np.isnan(damaged), np.nanmax(damaged)
+        held = images.restore(damaged, random_state=0)
+        assert held[missing].max() <= most
+        np.testing.assert_array_equal(images.restore(damaged, bounds="observed", random_state=0), held)
+        assert images.restore(damaged, bounds=None, random_state=0)[missing].max() > most
+        frames = [video.restore(damaged, bounds=bounds, random_state=0) for bounds in ("observed", None)]
+        assert frames[0][missing].max() <= most < frames[1][missing].max()
+
+    @pytest.mark.parametrize("bounds", [(1, 0), (0,), (0, 1, 2), 3, "seen", (np.nan, 1), ("a", "b"), ({}, 1)])
+    def test_what_are_no_bounds(self, bounds, damaged):
+        for restore in (images.restore, video.restore):
+            with pytest.raises(InvalidInput, match="bounds must be"):
+                restore(damaged, bounds=bounds)
+
+
+@pytest.mark.parametrize("restore", [images.restore, video.restore])
+def test_an_unknown_option_is_refused_by_the_name_of_the_function(restore):
+    with pytest.raises(TypeError, match=r"^restore\(\) got an unexpected keyword argument 'foo'"):
+        restore(bumps(3, 8, 8), foo=1)

@@ -3,10 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from manifill.errors import IncompatibleKernel, InvalidInput
-from manifill.kernels import Custom, Gaussian, Laplacian, Polynomial, Precomputed, SelfTuning, SemiLinear
-from manifill.metrics import paper_error
-from manifill.solvers import Ridge, Spectral
+from manifill._fillers import Status, SweepRecord
 from manifill._fillers.sweep import (
     FixedOrder,
     GivenStart,
@@ -15,16 +12,18 @@ from manifill._fillers.sweep import (
     MissingnessOrder,
     NormalStart,
     Plateau,
-    Problem,
     RandomOrder,
     RelativeChange,
     Schedule,
-    Status,
     SweepLimit,
-    SweepRecord,
     TimeLimit,
     sweeps,
 )
+from manifill._problem import Problem
+from manifill.errors import IncompatibleKernel, InvalidInput
+from manifill.kernels import Custom, Gaussian, Laplacian, Polynomial, Precomputed, SelfTuning, SemiLinear
+from manifill.metrics import paper_error
+from manifill.solvers import Ridge, Spectral
 
 
 @pytest.fixture
@@ -148,6 +147,9 @@ class TestStart:
             GivenStart(np.zeros((2, 2)))(problem, rng)
         with pytest.raises(InvalidInput, match="finite wherever"):
             GivenStart(np.full(problem.shape, np.nan))(problem, rng)
+        late = Problem.of([[np.nan, np.nan], [1.0, 2.0], [3.0, np.nan]])
+        with pytest.raises(InvalidInput, match="column 1 is nan in row 2"):
+            GivenStart(np.full((3, 2), np.nan))(late, rng)
 
     def test_a_start_at_the_truth_stays_there(self, problem, curved):
         X, _ = curved

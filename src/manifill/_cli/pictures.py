@@ -153,7 +153,7 @@ def _watched(request: Request, pictures: Pictures, missing: Mask) -> Restoration
     with bar:
         task = bar.add_task("looking at the pictures", total=None)
         with listening(lambda line: bar.update(task, description=line)):
-            return restore(
+            outcome: Restoration = restore(
                 values,
                 missing,
                 ordered=request.ordered,
@@ -161,6 +161,7 @@ def _watched(request: Request, pictures: Pictures, missing: Mask) -> Restoration
                 device=request.device,
                 return_info=True,
             )
+    return outcome
 
 
 def _opaque(alpha: Any, missing: Mask) -> Any:

@@ -14,7 +14,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from manifill._arrays import Table
 from manifill._estimators import IGHImputer, TableImputer
 from manifill._messages import listening
 
@@ -38,7 +37,7 @@ def progress_bar(*columns: ProgressColumn) -> Progress:
     )
 
 
-def fit_watched(imputer: IGHImputer | TableImputer, X: Any) -> Table:
+def fit_watched(imputer: IGHImputer | TableImputer, X: Any) -> Any:
     """`imputer.fit_transform(X)` with a progress bar."""
     bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     try:

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array
-from manifill._checks import as_generator, complaint, require_number
+from manifill._checks import as_generator, complaint, is_word, require_number
 from manifill._diffusion import Affinities, Diffusion
 from manifill._estimators.inputs import read_rows
 from manifill.errors import InvalidInput
@@ -140,21 +140,22 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _how_many_neighbors(self, n: int) -> int | None:
         if self.n_neighbors is None:
             return None
-        if isinstance(self.n_neighbors, str):
-            if self.n_neighbors != "auto":
-                raise complaint("n_neighbors", '"auto", None or a whole number', self.n_neighbors)
+        if is_word(self.n_neighbors, "auto"):
             return None if n <= _ALL_PAIRS else _NEIGHBORS
+        if isinstance(self.n_neighbors, str):
+            raise complaint("n_neighbors", '"auto", None or a whole number', self.n_neighbors)
         require_number("n_neighbors", self.n_neighbors, least=1, whole=True)
         return min(int(self.n_neighbors), n - 1)
 
     def _scale(self, rows: Array) -> float:
         """σ; rules look at the distances of evenly spread rows, as they do everywhere."""
-        if isinstance(self.bandwidth, str) and self.bandwidth != "auto":
+        auto = is_word(self.bandwidth, "auto")
+        if isinstance(self.bandwidth, str) and not auto:
             raise complaint("bandwidth", '"auto", a positive number or a rule', self.bandwidth)
-        if isinstance(self.bandwidth, str) and self.n_neighbors_ is not None:
+        if auto and self.n_neighbors_ is not None:
             distances, _ = self._near.kneighbors()
             return float(np.median(distances[:, -1])) / 3 or 1.0
-        rule = as_bandwidth(_AUTO if isinstance(self.bandwidth, str) else self.bandwidth)
+        rule = as_bandwidth(_AUTO if auto else self.bandwidth)
         some = rows[spread_out(len(rows), SAMPLE)]
         return float(rule(cdist(some, rows if len(rows) <= _SEEN else some), Gaussian.profile))
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array, Mask, Table
-from manifill._checks import as_generator, require_flag, require_number
+from manifill._checks import as_generator, is_word, require_flag, require_number
 from manifill._devices import find_device, from_tensor, memory_of, place
 from manifill._estimators.inputs import (
     column_labels,
@@ -32,8 +32,6 @@ from manifill._estimators.options import (
     as_solver,
     as_start,
     as_sweep,
-    is_auto,
-    is_observed,
 )
 from manifill._fillers import Fill, Run, Status
 from manifill._fillers.sweep import Ensemble, GivenStart, Sweeper
@@ -235,10 +233,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         choices, run = self._choices(problem, given, began)
         self._warn_of_empty_columns()
         self.indicator_ = _indicator(given) if self.add_indicator else None
-        tuned = is_auto(self.kernel) or (is_auto(self.solver) and hasattr(choices.solver, "ridge"))
         plain = layout is not None and layout.homogeneous and self._nothing_given
         rng = as_generator(self.random_state)
-        for fitted in fit(problem, None if plain else choices, tuned, run, rng):
+        for fitted in fit(problem, None if plain else choices, run, rng):
             if fitted.fill.status is not Status.RUNNING:
                 self._store(fitted)
             elif fitted.fill.sweep > 0:  # unless another step follows
@@ -332,7 +329,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     def _problem(self, given: Table, layout: Layout | None) -> Problem:
         kept = self._kept
         bounds = read_bounds(self.bounds, self._labels, given)
-        if is_observed(self.bounds) and layout is not None and layout.homogeneous:
+        if is_word(self.bounds, "observed") and layout is not None and layout.homogeneous:
             bounds[0], bounds[1] = np.nanmin(given, initial=np.inf), np.nanmax(given, initial=-np.inf)
         return Problem.of(
             given[:, kept],
@@ -352,7 +349,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             require_number("time_limit", self.time_limit, above=0)
         run = Run(device, self.n_jobs, began + (math.inf if self.time_limit is None else self.time_limit))
         method = as_sweep(self.method)
-        chosen = is_auto(self.kernel) or is_auto(self.solver)
+        chosen = is_word(self.kernel, "auto") or is_word(self.solver, "auto")
         sweeper = Sweeper(
             Ensemble.of(kernel, solver),
             start=self._start(method.start, given),
@@ -361,12 +358,12 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             tol=self.tol,
             max_sweeps=as_max_sweeps(self.max_sweeps, chosen),
         )
-        free_ridge = is_auto(self.solver) and hasattr(solver, "ridge")
-        return Candidates(sweeper, None if is_auto(self.kernel) else kernel, solver, free_ridge), run
+        free_ridge = is_word(self.solver, "auto") and hasattr(solver, "ridge")
+        return Candidates(sweeper, None if is_word(self.kernel, "auto") else kernel, solver, free_ridge), run
 
     @property
     def _nothing_given(self) -> bool:
-        return is_auto(self.kernel) and is_auto(self.solver) and self.method is None
+        return is_word(self.kernel, "auto") and is_word(self.solver, "auto") and self.method is None
 
     def _device_and_solver(self, kernel: Kernel, shape: tuple[int, int]) -> tuple[Any, Any]:
         """The device asked for, or where X is; and the solver that goes with it."""
@@ -374,7 +371,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         device = find_device(self._came_from if self.device is None and on_card else self.device)
         memory = 0.0 if device is None else memory_of(device)
         solver = as_solver(self.solver, kernel, shape, memory)
-        if self.device in (None, "auto") and not (isinstance(solver, Ridge) and kernel.additive):
+        optional = self.device is None or is_word(self.device, "auto")
+        if optional and not (isinstance(solver, Ridge) and kernel.additive):
             return None, solver  # no device requested explicitly and this solver has no GPU path: use the CPU
         return device, solver
 
@@ -410,7 +408,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         given = self.result_.problem.given
         bounds = self.bounds if bounds is None else bounds
-        if not is_observed(bounds):
+        if not is_word(bounds, "observed"):
             return read_bounds(bounds, self._labels, self._in_place(given))[:, self._kept]
         lowest = np.where(np.isnan(given), np.inf, given).min(axis=0)
         return np.array([np.where(lowest >= 0, 0.0, -np.inf), np.full(len(lowest), np.inf)])

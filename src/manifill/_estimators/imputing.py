@@ -30,8 +30,8 @@ def impute(
     ----------
     X : a pandas or polars DataFrame or a pyarrow Table, of numbers, categories, dates and text; or an array
         or list of lists (n, d), NaN or None where missing.
-    types, bounds, time, kernel, solver, layout, max_sweeps, time_limit, device, n_jobs, random_state, verbose :
-        as in `TableImputer`.
+    types, bounds, time, kernel, solver, layout, max_sweeps, time_limit, device, n_jobs, random_state, \
+            verbose : as in `TableImputer`.
 
     Returns
     -------

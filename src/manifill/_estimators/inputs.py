@@ -12,9 +12,9 @@ import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
 from manifill._arrays import Array, Mask, Table
-from manifill._checks import complaint, require_number
-from manifill._estimators.options import is_observed
+from manifill._checks import complaint, is_word, require_number
 from manifill.errors import InvalidInput
+from manifill.tables import ArrayTable, Source, as_source
 
 
 def column_labels(estimator: Any, X: Any = None) -> list[Any]:
@@ -72,6 +72,20 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
             "Replace infinite values by NaN to have them filled."
         )
     _refuse_large_integers(X, table)
+    return table
+
+
+def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
+    """A table of any kind; arrays must have as many columns as were fitted."""
+    if hasattr(X, "tocsr"):
+        raise TypeError("Sparse data was passed, but dense data is required. Use X.toarray() to convert it.")
+    table = as_source(X)
+    if isinstance(table, ArrayTable):
+        if not table.names:
+            raise InvalidInput(
+                f"Found array with 0 feature(s) (shape=({len(table)}, 0)) while a minimum of 1 is required."
+            )
+        validate_data(estimator, table.array, reset=reset, skip_check_array=True)
     return table
 
 
@@ -217,7 +231,7 @@ def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:
     such: one per column. A mapping from column to such: those columns; the others keep "observed".
     """
     d = len(labels)
-    if is_observed(bounds):
+    if is_word(bounds, "observed"):
         return _observed_range(X)
     each: list[Any]
     if isinstance(bounds, Mapping):
@@ -256,7 +270,7 @@ def _is_pair(bounds: Any) -> bool:
 def _limits(bound: Any, label: Any, column: Table) -> tuple[float, float]:
     if bound is None:
         return -np.inf, np.inf
-    if is_observed(bound):
+    if is_word(bound, "observed"):
         lowest, highest = _observed_range(column[:, None])[:, 0]
         return float(lowest), float(highest)
     try:
@@ -277,9 +291,9 @@ def read_times(times: Any, n: int) -> Array | None:
     """Moments as users give them: None, "even", or n numbers or dates → (n,) numbers."""
     if times is None:
         return None
+    if is_word(times, "even"):
+        return np.arange(n, dtype=np.float64)
     if isinstance(times, str):
-        if times == "even":
-            return np.arange(n, dtype=np.float64)
         raise complaint("times", "None, 'even' or one moment for each row", times)
     given = np.asarray(times)
     if given.dtype.kind == "M":
@@ -291,7 +305,7 @@ def read_times(times: Any, n: int) -> Array | None:
         raise complaint("times", "None, 'even' or one number or date for each row", times) from None
     if moments.shape != (n,) or not np.isfinite(moments).all():
         raise InvalidInput(
-            f"times must be 'even', or one finite moment for each of the {n} rows; got shape {moments.shape}, "
-            f"{int((~np.isfinite(moments)).sum())} of them missing or infinite."
+            f"times must be 'even', or one finite moment for each of the {n} rows; got shape "
+            f"{moments.shape}, {int((~np.isfinite(moments)).sum())} of them missing or infinite."
         )
     return np.asarray(moments)

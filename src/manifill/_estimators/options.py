@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from manifill._checks import complaint, require_number
+from manifill._checks import complaint, is_word, require_number
 from manifill._fillers.sweep import (
     FixedOrder,
     GivenStart,
@@ -49,8 +49,8 @@ class Sweep:
         matrix. "auto" takes blocks on wide data, where that does not change the error.
     start : {"auto", "mean", "linear", "normal"} or array of the shape of X, default="auto"
         First values of the missing entries: the column mean, a linear guess, or draws around the mean as in
-        the paper. "auto" takes the mean or the linear guess, as held-out entries say; the mean where the table
-        has over 100 columns, or nothing else is chosen (docs/choosing.md).
+        the paper. "auto" takes the mean or the linear guess, as held-out entries say; the mean where the
+        table has over 100 columns, or nothing else is chosen (docs/choosing.md).
     order : {"random", "fixed", "missingness"}, default="random"
         In which order each sweep visits the columns.
     column_weights : mapping or list, or None, default=None
@@ -123,7 +123,7 @@ def as_kernel(value: object) -> Kernel:
 def as_factoring_solver(value: object, kernel: Kernel) -> Solver:
     """A word or a solver that factors a kernel matrix → that solver."""
     solver = as_solver(value, kernel, (0, 0))
-    if value == "auto":
+    if is_word(value, "auto"):
         solver = Ridge() if kernel.psd else Spectral()
     if isinstance(solver, Landmarks | Local):
         raise InvalidInput(
@@ -212,16 +212,6 @@ def as_order(value: object) -> Order:
     raise complaint("order", "'random', 'fixed' or 'missingness'", value)
 
 
-def is_auto(value: object) -> bool:
-    """Is it the word that leaves the choice to us?"""
-    return isinstance(value, str) and value == "auto"
-
-
-def is_observed(bounds: object) -> bool:
-    """Is it the word for the range observed?"""
-    return isinstance(bounds, str) and bounds == "observed"
-
-
 def as_sweep(value: object) -> Sweep:
     """None or options of the sweep → options of the sweep."""
     if value is None:
@@ -233,7 +223,7 @@ def as_sweep(value: object) -> Sweep:
 
 def as_max_sweeps(value: object, chosen: bool) -> int:
     """A number, or "auto": at most 10 where the number is chosen on held-out entries, else 6."""
-    if is_auto(value):
+    if is_word(value, "auto"):
         return 10 if chosen else 6
     if isinstance(value, str):
         raise complaint("max_sweeps", "'auto' or a whole number ≥ 1", value)

@@ -55,10 +55,11 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float) -> None:
         )
     problem, evidence, layout = fitted.problem, fitted.evidence, fitted.problem.layout
     sweeper = fitted.sweeper
-    swept = {
-        one.name: fitted.fill_of(one) for one in fitted.fillers if isinstance(one, Sweeper | LaggedSweeper)
-    }
-    swept = {name: fill.inner if isinstance(fill, LagFill) else fill for name, fill in swept.items()}
+    swept: dict[str, Any] = {}
+    for filler in fitted.fillers:
+        if isinstance(filler, Sweeper | LaggedSweeper):
+            fill: Any = fitted.fill_of(filler)
+            swept[filler.name] = fill.inner if isinstance(fill, LagFill) else fill
     manifest = {
         "format": FORMAT,
         "version": version("manifill"),
@@ -142,7 +143,8 @@ def _fitted(manifest: dict[str, Any], arrays: dict[str, Array]) -> Fitted:
     else:
         fillers = [FieldFiller((COLUMNS,))]
         fills = {COLUMNS.name: FieldFill(problem, fill.Z, trace, status)}
-    evidence = Evidence(**{name: arrays[f"held_out_{name}"] for name in _EVIDENCE}, share=manifest["share"])
+    held_out: dict[str, Any] = {name: arrays[f"held_out_{name}"] for name in _EVIDENCE}
+    evidence = Evidence(**held_out, share=manifest["share"])
     accuracy = Accuracy(
         ColumnAccuracy(j, float(error), float(mean_error), int(count), float(shrinkage))
         for j, (error, mean_error, count, shrinkage) in enumerate(arrays["accuracy"])

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array
 from manifill._estimators.imputer import IGHImputer, run_to_end
+from manifill._estimators.inputs import read_source
 from manifill._estimators.options import Sweep
 from manifill._fillers import Fill
 from manifill.errors import InvalidInput
-from manifill.tables import Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source, as_source
+from manifill.tables import Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, deviation, table_accuracy
 from manifill.tables.frames import TIMES
 
@@ -111,7 +112,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         """
         for name in [name for name in vars(self) if name.endswith("_") or name in ("_table", "_encoding")]:
             delattr(self, name)
-        table = as_source(X)
+        table = read_source(self, X, reset=True)
         if not len(table):
             raise InvalidInput("A table must have rows; this one has none.")
         encoding = Encoding.of(table, self._kinds(table), self.bounds)
@@ -167,7 +168,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Fill new rows from the fitted ones, each on its own; a time that is missing stays so."""
         check_is_fitted(self)
-        table = as_source(X)
+        table = read_source(self, X, reset=False)
         lost = [field.name for field in self._encoding if field.name not in table.names]
         if lost:
             raise InvalidInput(f"New rows must have the columns fitted; these are not there: {lost}.")
@@ -176,7 +177,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         for field in self._encoding:
             _require_kind(field, table)
         numbers, moments = self._encoding.encode(table), self._encoding.moments(table)
-        filled = self.imputer_.result_.complete(numbers, moments)
+        filled: Any = self.result_.complete(numbers, moments)
         return table.completed(self._encoding.fills(table, filled))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -277,7 +278,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         numbers = self._encoding.encode(self._fitted_table())
         return np.array(self._encoding.hard_bounds(numbers)).T
 
-    def _completed(self, numbers: Array, fields: Any = None, outward: int = 0) -> Any:
+    def _completed(self, numbers: Any, fields: Any = None, outward: int = 0) -> Any:
         table = self._fitted_table() if hasattr(self.imputer_, "result_") else self._table
         return table.completed(self._encoding.fills(table, numbers, fields, outward))
 

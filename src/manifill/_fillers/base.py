@@ -25,9 +25,7 @@ class Status(Enum):
     )
     DIVERGED = "the fill grew without bound and the last sweep before is kept; set bounds or another kernel"
     INTERRUPTED = "the run was interrupted; the fill is that of the last full sweep"
-    BLENDED = (
-        "several methods filled the table; their fills were combined by weights found on held-out entries"
-    )
+    BLENDED = "the fills of several methods were combined, by weights found on held-out entries"
     NOTHING_MISSING = "nothing was missing; the data are unchanged"
     ONLY_EMPTY_ROWS = "only rows without any observed value were missing; they got the column means"
 

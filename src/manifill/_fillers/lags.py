@@ -1,13 +1,13 @@
 """Lag features: what each column is expected to be from its own known values nearby in time.
 
 A lag feature is an out-of-fold smoother of one column along time. Beside the columns themselves it tells a
-kernel between rows, and its linear part, where in time a row is. Features of known and of missing entries are
-made alike: the weights of the smoother are learned from other folds, a known value's own fold takes no part in
-its feature, and the gap around it is made as wide as that around a missing value, drawn at random. (Centre
-and scale of the column are of all its known values.)
+kernel between rows, and its linear part, where in time a row is. Features of known and of missing entries
+are made alike: the weights of the smoother are learned from other folds, a known value's own fold takes no
+part in its feature, and the gap around it is made as wide as that around a missing value, drawn at random.
+(Centre and scale of the column are of all its known values.)
 
-Two fillers use them: `LaggedSweeper` sweeps with lag features as additional columns, `Interpolation` takes the
-feature itself for the fill.
+Two fillers use them: `LaggedSweeper` sweeps with lag features as additional columns, `Interpolation` takes
+the feature itself for the fill.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ from manifill._fillers.base import Fill, Run
 from manifill._fillers.sweep import Model, Sweeper, SweepFill
 from manifill._problem import Problem, Scaling
 
-# Known values on each side that means are taken of, which the smoother weighs. But no more than a share of all
-# known values: a mean of all others would tell the one that is left out.
+# Known values on each side that means are taken of, which the smoother weighs. But no more than a share of
+# all known values: a mean of all others would tell the one that is left out.
 _NEAR = (1, 2, 4, 8, 16, 32)
 _LARGEST_SHARE = 1 / 8
 # Ridge penalty of the smoother: 5 + 0.01 n pseudo-observations of zero; and number of folds.
@@ -63,7 +63,7 @@ class LaggedSweeper:
         shrinkage = sweeper.ensemble.shrinkage
         if shrinkage is None:
             return sweeper
-        wider = np.append(shrinkage, np.ones(len(shrinkage)))
+        wider = np.append(shrinkage, np.ones(len(shrinkage) + 1))
         return replace(sweeper, ensemble=replace(sweeper.ensemble, shrinkage=frozen(wider)))
 
 
@@ -75,12 +75,14 @@ class LagExtension:
     model: Model
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
-        d = given.shape[1]
-        lags = np.zeros((len(given), d))
+        d, times = given.shape[1], self.problem.times
+        context = np.zeros((len(given), d + 1))
         if moments is not None:
             there = ~np.isnan(moments)
-            lags[there] = timeline_of(self.problem).at(moments[there])
-        return self.model.complete(np.hstack([given, lags]))[:, :d].astype(given.dtype)
+            lags = timeline_of(self.problem).at(moments[there]) * self.problem.scaling.weight
+            when = (moments[there] - times.mean()) / (float(times.std()) or 1.0)
+            context[there] = np.column_stack([lags, when])
+        return self.model.complete(np.hstack([given, context]))[:, :d].astype(given.dtype)
 
 
 @dataclass(frozen=True)
@@ -106,30 +108,31 @@ def timeline_of(problem: Problem) -> "Timeline":
 
 
 def with_lags(problem: Problem) -> Problem:
-    """The problem with the lag feature of every column as context. All rows then take part.
+    """The problem with the lag feature of every column, and the time, as context. All rows then take part.
 
     A lag feature is in standard deviations of its column, and counts what the column counts: one that expects
-    little, since time tells nothing of its column, is not blown up to the size of a column.
+    little, since time tells nothing of its column, is not blown up to the size of a column. The time counts
+    what a column counts.
     """
-    lags, scaling = timeline_of(problem).features(), problem.scaling
-    n, d = problem.shape
-    ones = np.ones(d)
-    wider = Scaling(
-        frozen(np.append(scaling.magnitude, ones)),
-        frozen(np.append(scaling.center, 0 * ones)),
-        frozen(np.append(scaling.spread, ones)),
-        frozen(np.append(scaling.weight, scaling.weight)),
-    )
+    scaling, (n, d), times = problem.scaling, problem.shape, problem.times
+    when = (times - times.mean()) / (float(times.std()) or 1.0)
+    context = np.column_stack([timeline_of(problem).features() * scaling.weight, when])
+    ones = np.ones(d + 1)
     return replace(
         problem,
-        given=frozen(np.hstack([problem.given[problem.rows], lags.astype(problem.given.dtype)])),
+        given=frozen(np.hstack([problem.given[problem.rows], context.astype(problem.given.dtype)])),
         rows=np.arange(n),
-        scaling=wider,
-        Z=frozen(np.hstack([problem.Z, lags * scaling.weight])),
-        M=frozen(np.hstack([problem.M, np.zeros((n, d), dtype=np.bool_)])),
-        bounds=frozen(np.hstack([problem.bounds, np.repeat([[-np.inf], [np.inf]], d, axis=1)])),
-        groups=problem.groups + tuple((j,) for j in range(d, 2 * d)),
-        n_context=d,
+        scaling=Scaling(
+            frozen(np.append(scaling.magnitude, ones)),
+            frozen(np.append(scaling.center, 0 * ones)),
+            frozen(np.append(scaling.spread, ones)),
+            frozen(np.append(scaling.weight, ones)),
+        ),
+        Z=frozen(np.hstack([problem.Z, context])),
+        M=frozen(np.hstack([problem.M, np.zeros(context.shape, dtype=np.bool_)])),
+        bounds=frozen(np.hstack([problem.bounds, np.repeat([[-np.inf], [np.inf]], d + 1, axis=1)])),
+        groups=problem.groups + tuple((j,) for j in range(d, 2 * d + 1)),
+        n_context=d + 1,
         layout=None,
         moments=None,
     )

@@ -1,9 +1,9 @@
 """Local regression per column: every column once more, from the columns most similar to it.
 
-Only a few columns of a wide table predict a given one, and a kernel of all of them hardly sees those. So every
-column has a kernel of its own here: rows are compared by the 25 columns most similar to it, weighted by their
-similarity; where rows are in order of time, also by what these and the column itself were in the rows before
-and after, and by the column's lag feature. Missing predictors take their current imputed value.
+Only a few columns of a wide table predict a given one, and a kernel of all of them hardly sees those. So
+every column has a kernel of its own here: rows are compared by the 25 columns most similar to it, weighted by
+their similarity; where rows are in order of time, also by what these and the column itself were in the rows
+before and after, and by the column's lag feature. Missing predictors take their current imputed value.
 """
 
 from collections.abc import Iterator
@@ -50,12 +50,13 @@ class LocalRegression:
         n, d = problem.shape
         scale = problem.scaling.weight
         similarity = (problem.layout or Learned()).similarity(problem.deviations, problem.M)
+        assert similarity is not None  # only columns of a grid have none
         predictors = [_predictors(j, np.abs(row)) for j, row in enumerate(similarity)]
         most = int(np.clip(np.sqrt(_MAX_WORK / (n * d)), _MIN_ROWS, MAX_ROWS))
         found = np.zeros((n, d))
         for part in parts(n, most, rng, in_order=problem.moments is not None):
             with Workers(run.n_jobs):
-                filled = _filled(problem.take(part.rows), predictors, (start.Z / scale)[part.rows], rng)
+                filled = _filled(problem.take(part.rows), predictors, (start.Z / scale)[part.rows], rng, run)
             found[part.rows] += part.spread(filled)
         yield Fill(problem, found * scale, name=self.name)
 
@@ -63,13 +64,17 @@ class LocalRegression:
         return None
 
 
-def _filled(problem: Problem, predictors: list[Predictors], Z: Array, rng: np.random.Generator) -> Array:
+def _filled(
+    problem: Problem, predictors: list[Predictors], Z: Array, rng: np.random.Generator, run: Run
+) -> Array:
     """A table that is filled already, filled once more; `Z` (n, d) in standard deviations."""
     Y, M, Z = problem.deviations, problem.M, Z.copy()
     lags = None if problem.moments is None else timeline_of(problem).features()
     steps = [step for step in _STEPS if abs(step) < len(Z)]
     for _ in range(_SWEEPS):
         for j in rng.permutation(np.flatnonzero(problem.incomplete)):
+            if run.time_is_up:
+                return Z
             near, weights = predictors[j]
             seen = [Z[:, near] * weights]
             if lags is not None:

@@ -58,18 +58,21 @@ class Blend:
 
 
 def fillers_for(problem: Problem, sweeper: Sweeper | None) -> tuple[Filler, ...]:
-    """The fillers that make sense for a problem, in the order in which they run. A new one is added here."""
+    """The fillers that make sense for a problem, in the order in which they run. A new one is added here.
+
+    Quick ones come first: they are all there is where the time is up.
+    """
     in_time, layout = problem.moments is not None, problem.layout
     if layout is None and not in_time and sweeper is not None:
         return (sweeper,)
-    found: list[Filler] = [] if sweeper is None else [sweeper]
-    if layout is None or not layout.homogeneous:
-        if sweeper is not None and in_time and problem.shape[1] <= _MAX_COLUMNS_LAGGED:
+    heterogeneous = layout is None or not layout.homogeneous
+    found: list[Filler] = [Interpolation()] if in_time and heterogeneous else []
+    if sweeper is not None:
+        found.append(sweeper)
+        if in_time and heterogeneous and problem.shape[1] <= _MAX_COLUMNS_LAGGED:
             found.append(LaggedSweeper(sweeper))
-        if sweeper is not None:
+        if heterogeneous:
             found.append(LocalRegression(after=found[-1].name))
-        if in_time:
-            found.append(Interpolation())
     return (*found, FieldFiller(stages_for(problem)))
 
 
@@ -87,7 +90,7 @@ def validation_rows(problem: Problem, rng: np.random.Generator) -> Indices:
 def weigh(
     held_out: HeldOut, rows: Indices, fillers: Sequence[Filler], run: Run, rng: np.random.Generator
 ) -> Blend:
-    """Fill a problem with entries held out among `rows` by every filler, and find the weights of the fills."""
+    """Fill a problem, with entries held out among `rows`, by every filler, and find weights of the fills."""
     problem = held_out.problem
     if not len(held_out.truth) or problem.M.all():
         return Blend({fillers[-1].name: 1.0}, Evidence.none(problem.shape[1]), {}, math.nan)
@@ -100,6 +103,8 @@ def weigh(
         one = filler.cold if isinstance(filler, Sweeper) else filler
         for fill in one.steps(part.problem, rng, run, fills.get(one.after or "")):
             fills[fill.name] = fill
+            if run.time_is_up:
+                break
     bounds = part.problem.standard_bounds
     found = np.stack([part.found(np.clip(to_numpy(fill.Z), *bounds)) for fill in fills.values()])
     weights = stack(found, part.truth, len(found), counts=part.weight, folds=part.rows % 2)

@@ -62,8 +62,8 @@ class Trial:
 class Screening:
     """What candidates make of held-out entries of a sample.
 
-    On wide tables that is expensive: then entries of some columns only are held out, and the other columns are
-    filled by `base`, and taken for known.
+    On wide tables that is expensive: then entries of some columns only are held out, and the other columns
+    are filled by `base`, and taken for known.
     """
 
     def __init__(

@@ -97,6 +97,11 @@ class Candidates:
     solver: AnySolver
     tune_ridge: bool
 
+    @property
+    def any(self) -> bool:
+        """Is anything to be chosen at all?"""
+        return self.kernel is None or self.tune_ridge
+
 
 def tune(problem: Problem, choices: Candidates, run: Run, rng: np.random.Generator) -> Tuning:
     """The best sweep for a problem, judged by entries held out from it."""
@@ -194,8 +199,8 @@ def validate(
         problem.shape[0],
     )
     truth = np.concatenate([one.truth for one in held_out])
-    longest = max(len(one.found) for one in runs)
-    after = [np.concatenate([one.found[min(s, len(one.found) - 1)] for one in runs]) for s in range(longest)]
+    longest = max(len(found) for found, _ in runs)
+    after = [np.concatenate([found[min(s, len(found) - 1)] for found, _ in runs]) for s in range(longest)]
     errors = [root_mean_square(found - truth) for found in after[1:]] or [math.nan]
     sweeps = _sweeps_worth_doing(errors, sweeper.opening)
     found = after[min(sweeps, len(after) - 1)]
@@ -209,7 +214,7 @@ def validate(
             sweeper,
             ensemble=replace(sweeper.ensemble, shrinkage=shrunk),
             max_sweeps=sweeps,
-            start=GivenStart(runs[0].fill),
+            start=GivenStart(runs[0][1]),
         ),
         evidence=evidence,
         accuracy=accuracy(evidence, screened, deviation),
@@ -225,16 +230,11 @@ def _sweeps_worth_doing(errors: list[float], opening: int) -> int:
     return best + 1
 
 
-@dataclass(frozen=True, eq=False)
-class _Watched:
-    """A validation run: held-out entries at the start and after each sweep, and its best fill."""
+def _watched(held_out: HeldOut, sweeper: Sweeper, run: Run, seed: int) -> tuple[list[Array], Table]:
+    """Held-out entries at the start and after each sweep, and the best fill.
 
-    found: list[Array]
-    fill: Table
-
-
-def _watched(held_out: HeldOut, sweeper: Sweeper, run: Run, seed: int) -> _Watched:
-    """A run that ends when sweeps no longer bring its fill nearer to what is held out."""
+    The run ends when sweeps no longer bring the fill nearer to what is held out.
+    """
     found: list[Array] = []
     errors: list[float] = []
     rules: list[StoppingRule] = [RelativeChange(sweeper.tol), SweepLimit(sweeper.max_sweeps)]
@@ -246,7 +246,7 @@ def _watched(held_out: HeldOut, sweeper: Sweeper, run: Run, seed: int) -> _Watch
             best = fill
         if _levelled_off(errors[1 + sweeper.opening :], patient=len(held_out.truth) < _CERTAIN_ENTRIES):
             break
-    return _Watched(found, best.X)
+    return found, best.X
 
 
 def _levelled_off(errors: list[float], patient: bool) -> bool:

@@ -9,8 +9,8 @@ from scipy.optimize import nnls
 
 from manifill._arrays import Array
 
-# Pseudo-count of held-out entries that the prior weights stand for. Measured on sixteen tables: without it the
-# weights follow the noise of a few hundred entries, with 100 they hardly listen (docs/choosing.md).
+# Pseudo-count of held-out entries that the prior weights stand for. Measured on sixteen tables: without it
+# the weights follow the noise of a few hundred entries, with 100 they hardly listen (docs/choosing.md).
 _PRIOR_ENTRIES = 30.0
 # By which share another fill must lower the squared error to be worth its time.
 _MIN_IMPROVEMENT = 1e-4
@@ -59,7 +59,7 @@ def stack(
         return np.asarray(np.eye(len(fills))[int(np.argmin(np.nan_to_num(squares, nan=np.inf)))])
 
     def crossed(find: Callable[[npt.NDArray[np.bool_]], Array]) -> float:
-        halves = [folds == 0, folds == 1]
+        halves = [np.asarray(folds == fold) for fold in (0, 1)]
         return sum(
             float(((np.nan_to_num(find(here)) @ np.nan_to_num(fills[:, there]) - truth[there]) ** 2).sum())
             for here, there in (halves, halves[::-1])

@@ -111,16 +111,6 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class OnDevice:
-    """The bandwidth is a number that lies on a device; looking at it there would make the device wait."""
-
-    value: float
-
-    def __call__(self, distances: Array, profile: Profile) -> float:
-        return self.value
-
-
-@dataclass(frozen=True)
 class MedianDistance:
     """`multiple` × the median distance between different rows."""
 
@@ -135,9 +125,7 @@ class MedianDistance:
         s, n = distances.shape
         if s == n and isinstance(distances, np.ndarray):
             distances = distances[_below_diagonal(n)]
-        median = median_positive(distances)
-        if not isinstance(median, float):
-            return self.multiple * median + (median <= 0)  # stays on its device
+        median = float(median_positive(distances))
         return self.multiple * median if median > 0 else 1.0
 
 

@@ -41,10 +41,6 @@ class Kernel(ABC):
         """The same kernel with every rule replaced by the number it chooses on these rows."""
         return self
 
-    def on_host(self) -> Self:
-        """The same kernel with numbers that lie on a device fetched from there."""
-        return self
-
     @abstractmethod
     def __call__(self, pairs: Pairs) -> Array:
         """Affinities (n, m) of all pairs."""

@@ -53,9 +53,6 @@ class SemiLinear(Kernel):
     def tuned(self, pairs: Pairs) -> Self:
         return cast(Self, SemiLinear(self.base.tuned(pairs), self.weight))
 
-    def on_host(self) -> Self:
-        return cast(Self, SemiLinear(self.base.on_host(), self.weight))
-
     def __call__(self, pairs: Pairs) -> Array:
         K = self.base(pairs)
         add_scaled(self.weight / max(pairs.n_columns, 1), pairs[INNER_PRODUCT], K)

@@ -12,7 +12,6 @@ from manifill.kernels.bandwidth import (
     Bandwidth,
     Fixed,
     MedianDistance,
-    OnDevice,
     Rows,
     as_bandwidth,
     neighbor_distance,
@@ -32,7 +31,7 @@ class _Radial(Kernel):
 
     @property
     def scale(self) -> float | None:
-        return self.bandwidth.value if isinstance(self.bandwidth, Fixed | OnDevice) else None
+        return self.bandwidth.value if isinstance(self.bandwidth, Fixed) else None
 
     def tuned(self, pairs: Pairs) -> Self:
         if isinstance(self.bandwidth, Fixed):
@@ -42,17 +41,10 @@ class _Radial(Kernel):
         distance = self._distance(pairs, rows)
         if not isinstance(rule, MedianDistance):
             distance = to_numpy(distance)
-        bandwidth = rule(distance, self.profile)
-        found = Fixed(bandwidth) if isinstance(bandwidth, float) else OnDevice(bandwidth)
-        return replace(self, bandwidth=found)  # type: ignore[type-var]
-
-    def on_host(self) -> Self:
-        if not isinstance(self.bandwidth, OnDevice):
-            return self
-        return replace(self, bandwidth=Fixed(float(self.bandwidth.value)))  # type: ignore[type-var]
+        return replace(self, bandwidth=Fixed(rule(distance, self.profile)))  # type: ignore[type-var]
 
     def _scale(self) -> float:
-        if not isinstance(self.bandwidth, Fixed | OnDevice):
+        if not isinstance(self.bandwidth, Fixed):
             raise InvalidInput(
                 f"{self!r} has no bandwidth yet; call kernel.tuned(pairs) first, or kernel.gram(X)."
             )

@@ -229,7 +229,8 @@ def _done(imputer: TableImputer) -> str:
     kernels = "<br>".join(escape(str(component)) for component in inner.ensemble_.components)
     return f"""<h2>What was done</h2>
 <p>{escape(imputer.status_.value.capitalize())}. Methods and their weights:<br><code>{methods}</code>
-Kernels between rows, with weights chosen on held-out values:<br><code>{kernels}</code></p>{picture}{_grid("column, taken for, because", kinds)}"""
+Kernels between rows, with weights chosen on held-out values:<br><code>{kernels}</code></p>
+{picture}{_grid("column, taken for, because", kinds)}"""
 
 
 def _rows(imputer: TableImputer) -> str:

@@ -1,6 +1,6 @@
 """Tables of numbers, categories, dates and words, as a matrix that can be filled, and back."""
 
-from manifill.tables.arrays import as_source
+from manifill.tables.arrays import ArrayTable, as_source
 from manifill.tables.encoding import Encoding, Field, Fields
 from manifill.tables.frames import Frame, is_frame
 from manifill.tables.inference import KINDS
@@ -10,6 +10,7 @@ from manifill.tables.variables import Category, Cyclic, Flag, Moment, Ordered, Q
 
 __all__ = [
     "KINDS",
+    "ArrayTable",
     "Category",
     "Cyclic",
     "Encoding",

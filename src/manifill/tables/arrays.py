@@ -41,7 +41,9 @@ class ArrayColumn:
     def plain(self) -> Plain:
         """Numbers, with NaN where missing; or labels, with None."""
         if self.holds in ("label", "other"):
-            return np.where(self.missing, None, self.values.astype(object))
+            labels = self.values.astype(object)
+            labels[self.missing] = None
+            return labels
         numeric = np.full(len(self.values), np.nan)
         numeric[~self.missing] = self.values[~self.missing].astype(np.float64)
         return finite_numbers(numeric, self.name)
@@ -55,27 +57,27 @@ class ArrayTable:
     """An array (n, d) of numbers or Python objects as a table."""
 
     def __init__(self, X: npt.ArrayLike) -> None:
-        given = (
-            np.ma.filled(np.ma.asarray(X, dtype=object), np.nan) if isinstance(X, np.ma.MaskedArray) else X
-        )
-        array = np.asarray(given)
+        masked: Any = X if isinstance(X, np.ma.MaskedArray) else None
+        array = np.asarray(X if masked is None else masked.astype(object).filled(None))
         if array.dtype.kind in "US":
             array = array.astype(object)
+        if array.dtype.kind == "c":
+            raise InvalidInput("Complex data not supported: a table must hold real numbers or objects.")
         if array.ndim != 2 or array.dtype.kind not in "fiubO":
             raise InvalidInput(
-                "A table must be a pandas or polars DataFrame, a pyarrow Table, or an array of two dimensions "
-                f"of numbers or objects; got {type(X).__name__} of {array.dtype}, shape {array.shape}. "
-                "Reshape your data: a single row is array.reshape(1, -1)."
+                "A table must be a pandas or polars DataFrame, a pyarrow Table, or an array with rows and "
+                f"columns, of numbers or objects; got {type(X).__name__} of {array.dtype}, shape "
+                f"{array.shape}. Reshape your data: a single row is array.reshape(1, -1)."
             )
-        self._array = array
+        self.array = array
         self.names = [f"x{i}" for i in range(array.shape[1])]
 
     def __len__(self) -> int:
-        return len(self._array)
+        return len(self.array)
 
     def column(self, name: Any) -> ArrayColumn:
         """A column, and what it holds."""
-        values = self._array[:, self.names.index(name)]
+        values = self.array[:, self.names.index(name)]
         if values.dtype.kind == "O":
             missing = np.array([_is_missing(value) for value in values], dtype=np.bool_)
         else:
@@ -84,7 +86,7 @@ class ArrayTable:
 
     def completed(self, fills: Fills) -> npt.NDArray[Any]:
         """A copy of the array with these values put in."""
-        whole = self._array.copy()
+        whole = self.array.copy()
         for name, (rows, values) in fills.items():
             whole[rows, self.names.index(name)] = values
         return whole

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array
-from manifill._checks import complaint
+from manifill._checks import complaint, is_word
 from manifill.tables.inference import check_bounds, check_names, declared, infer
 from manifill.tables.source import Fills, Source
 from manifill.tables.variables import Moment, Quantity, Variable
@@ -72,7 +72,7 @@ class Encoding:
         """
         if types is not None and not isinstance(types, Mapping):
             raise complaint("types", "a mapping from columns, such as {'zip': 'category'}", types)
-        if isinstance(bounds, str) and bounds == "observed":
+        if is_word(bounds, "observed"):
             bounds = {}
         if bounds is not None and not isinstance(bounds, Mapping):
             raise complaint("bounds", "'observed', None, or a mapping such as {'age': (0, 120)}", bounds)
@@ -153,7 +153,7 @@ class Encoding:
         return None
 
     def hard_bounds(self, X: Array) -> list[tuple[float, float]]:
-        """Bounds of what every number might be: those that were given, and 0 below what was never negative."""
+        """Bounds of what every number might be: those given, and 0 below what was never negative."""
         pairs: list[tuple[float, float]] = []
         for field in self:
             low, high = field.variable.bounds(X[:, field.columns])

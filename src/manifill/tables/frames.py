@@ -250,8 +250,8 @@ def finite_numbers(found: npt.NDArray[np.float64], name: Any) -> npt.NDArray[np.
     if infinite.any():
         row = int(np.flatnonzero(infinite)[0])
         raise InvalidInput(
-            f"Values must be finite or missing; column {name!r} contains infinity: {found[row]} in row {row}, "
-            f"and {infinite.sum()} such values in all. Replace them by missing ones to have them filled."
+            f"Values must be finite or missing; column {name!r} contains infinity: {found[row]} in row "
+            f"{row}, and {infinite.sum()} such values in all. Make them missing to have them filled."
         )
     return found
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array
+from manifill._checks import is_word
 from manifill.errors import InvalidInput
 from manifill.tables.frames import DAY, TIMES, plain_time
 from manifill.tables.source import SourceColumn
@@ -100,7 +101,7 @@ def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Varia
 
 def check_bounds(column: SourceColumn, variable: Variable, limits: Any) -> None:
     """Refuse bounds that cannot be held."""
-    if limits is None or (isinstance(limits, str) and limits == "observed"):
+    if limits is None or is_word(limits, "observed"):
         return
     if not isinstance(variable, Quantity):
         raise InvalidInput(
@@ -191,7 +192,7 @@ def _moments(column: SourceColumn, observed: Array, limits: Any) -> Quantity:
 
 def _limits(column: SourceColumn, limits: Any) -> tuple[float, float] | None:
     """Bounds as users give them, in plain values; None for the range observed."""
-    if limits is None or (isinstance(limits, str) and limits == "observed"):
+    if limits is None or is_word(limits, "observed"):
         return None
     try:
         low, high = limits

@@ -13,6 +13,7 @@ constant over the rows', it is kriging, row by row.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -159,36 +160,18 @@ def _dot(a: Any, b: Any) -> float:
     return float((a * b).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class _Levels:
+def _mixed_levels(mean: float, of_rows: float, of_columns: float, rest: float, Q: Any) -> Any:
     """Mixing where harmonics are no waves: by the mask's mean, and what it varies along rows and columns."""
-
-    mean: float
-    of_rows: float
-    of_columns: float
-    rest: float
-
-    def __call__(self, Q: Any) -> Any:
-        over_rows, over_columns = Q.mean(0)[None], Q.mean(1)[:, None]
-        parts = self.mean * Q + self.of_rows * over_rows + self.of_columns * over_columns
-        total = self.mean + self.of_rows + self.of_columns + self.rest
-        return (parts + self.rest * over_rows.mean()) / total
+    over_rows, over_columns = Q.mean(0)[None], Q.mean(1)[:, None]
+    parts = mean * Q + of_rows * over_rows + of_columns * over_columns
+    return (parts + rest * over_rows.mean()) / (mean + of_rows + of_columns + rest)
 
 
-@dataclass(frozen=True, eq=False)
-class _Waves:
+def _mixed_waves(axes: tuple[Axis, ...], waves: list[int], steady: Any, moving: Any, Q: Any) -> Any:
     """Mixing of waves with their neighbours, by the power of what is steady and what moves of the mask."""
-
-    axes: tuple[Axis, ...]
-    waves: list[int]
-    steady: Any
-    moving: Any
-
-    def __call__(self, Q: Any) -> Any:
-        xp = namespace(Q)
-        rows = [Q[i : i + 16] for i in range(0, Q.shape[0], 16)]
-        averaged = xp.concat([_convolved(some, self.steady, self.waves, self.axes) for some in rows])
-        return averaged + _convolved(Q.mean(0)[None], self.moving, self.waves, self.axes)
+    rows = [Q[i : i + 16] for i in range(0, Q.shape[0], 16)]
+    averaged = namespace(Q).concat([_convolved(some, steady, waves, axes) for some in rows])
+    return averaged + _convolved(Q.mean(0)[None], moving, waves, axes)
 
 
 def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[Any], Any]:
@@ -203,7 +186,8 @@ def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[An
     m = M.astype(np.float64)
     if not waves:
         mean, of_rows, of_columns = m.mean() ** 2, m.mean(1).var(), m.mean(0).var()
-        return _Levels(mean, of_rows, of_columns, max(1e-300, m.mean() - mean - of_rows - of_columns))
+        rest = max(1e-300, m.mean() - mean - of_rows - of_columns)
+        return partial(_mixed_levels, mean, of_rows, of_columns, rest)
     sizes = [2 * axes[i].size for i in waves]
     steady = m.mean(0, keepdims=True)
     steady_power = _power(steady, sizes, waves)
@@ -212,7 +196,7 @@ def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[An
     ) / len(m)
     total = max(steady_power.sum() + moving_power.sum(), 1e-300)
     powers = (place(np.fft.rfftn(power / total).real, device) for power in (steady_power, moving_power))
-    return _Waves(axes, waves, *powers)
+    return partial(_mixed_waves, axes, waves, *powers)
 
 
 def _power(m: Any, sizes: list[int], waves: list[int]) -> Any:

@@ -2,8 +2,8 @@
 
 1. *columns*: every row for itself, with variances of the columns' harmonics that all rows share.
 2. *time*: where rows have moments, on harmonics along time.
-3. *similar rows*, twice: on the geometric harmonics of the rows, the eigenvectors of a Gaussian kernel between
-   the rows as they are filled by then. This is the paper's kernel, with the columns' layout beside it.
+3. *similar rows*, twice: on the geometric harmonics of the rows, the eigenvectors of a Gaussian kernel
+   between the rows as they are filled by then: the paper's kernel, with the columns' layout beside it.
 
 In each the variances T are learned by expectation and maximisation: expect the missing entries, add one draw
 of how far off they may be, and take the mean power of every cell of harmonics.
@@ -174,7 +174,7 @@ def fill_stages(
     for stage in plan:
         began = time.monotonic()
         with Workers(run.n_jobs):
-            found = _filled(problem, stage, fill, rng, run.device)
+            found = _filled(problem, stage, fill, rng, run)
         moved = (found.Z - fill.Z)[problem.M]
         change = float(np.sqrt(np.mean(moved**2))) if moved.size else 0.0
         record = SweepRecord(sweep=fill.sweep + 1, change=change, seconds=time.monotonic() - began)
@@ -183,7 +183,7 @@ def fill_stages(
 
 
 def _filled(
-    problem: Problem, stage: Stage, before: FieldFill, rng: np.random.Generator, device: str | None
+    problem: Problem, stage: Stage, before: FieldFill, rng: np.random.Generator, run: Run
 ) -> FieldFill:
     layout = _layout(problem)
     n, d = problem.shape
@@ -192,7 +192,7 @@ def _filled(
     flat = before.Z / problem.scaling.weight
     values = flat.reshape(shape).astype(dtype)
     axes = (stage.axis(problem, values), *layout.axes(flat, problem.M))
-    field = Field(axes, problem.M.reshape(shape), dtype, device)
+    field = Field(axes, problem.M.reshape(shape), dtype, run.device)
     Y, missing = field.placed(problem.deviations.reshape(shape)), field.missing
     T, x = field.placed(_first_variances(axes)), None
     if before.variances is not None:
@@ -202,6 +202,8 @@ def _filled(
         # A fill is smoother than what it fills. So of it only the shares of the rows' harmonics are taken.
         T = shares / shares.mean(0)[None] * learned
     for number in range(stage.rounds):
+        if run.time_is_up:
+            break
         _log.info("%s: round %d of %d", stage.name, number + 1, stage.rounds)
         x = field.mean(Y, T, _ROUGHLY, x)
         drawn = field.harmonics(Y + x + field.deviation(T, rng, 2 * _ROUGHLY))
@@ -247,11 +249,10 @@ def _with_empty_rows(Z: Array, problem: Problem) -> Array:
     if not empty.any() or empty.all():
         return Z
     Z = Z.copy()
-    times = problem.times
-    if times is None:
+    if problem.moments is None:
         Z[empty] = Z[~empty].mean(axis=0)
         return Z
-    known, places = np.flatnonzero(~empty), np.flatnonzero(empty)
+    times, known, places = problem.times, np.flatnonzero(~empty), np.flatnonzero(empty)
     after = np.clip(np.searchsorted(known, places), 0, len(known) - 1)
     first, last = times[known[np.clip(after - 1, 0, None)]], times[known[after]]
     gap = np.where(last > first, last - first, 1.0)

@@ -51,5 +51,5 @@ def _refuse_device(device: str | None, ensemble: Ensemble) -> None:
     if device is not None:
         raise InvalidInput(
             "On a device columns are extended by the ridge solver, with a kernel of sums over columns; "
-            f"got {ensemble.solver!r} and {ensemble.main.kernel!r}. Use device=None, which serves all of them."
+            f"got {ensemble.solver!r} and {ensemble.main.kernel!r}. Use device=None, which serves all."
         )

@@ -125,6 +125,6 @@ class GivenStart:
             row, column = np.argwhere(problem.M & ~np.isfinite(values))[0]
             raise InvalidInput(
                 "start must be finite wherever the data are missing; "
-                f"column {column} is {values[row, column]} in row {np.flatnonzero(problem.rows)[row]}."
+                f"column {column} is {values[row, column]} in row {problem.rows[row]}."
             )
         return np.where(problem.M, problem.scaling.standardise(np.where(problem.M, values, 0.0)), problem.Z)

@@ -94,7 +94,7 @@ class Exact:
         tuned = component.kernel.tuned(pairs)
         with blame_kernel(component.kernel, component.solver):
             C = part.coefficients(tuned.matrix(pairs), cast(Solver, component.solver))
-        return tuned.on_host(), component.weight * C
+        return tuned, component.weight * C
 
 
 class Part:
