@@ -14,8 +14,9 @@ from rich.table import Table
 from benchmarks.contest import TABLES
 from benchmarks.data import holes, tables
 from benchmarks.knobs import plain
-from manifill import IGHImputer
-from manifill.tuning import audition, choosing, portfolio, stacking
+from manifill import IGHImputer, Sweep
+from manifill._selection import portfolio, tuning
+from manifill._validation import stacking
 
 # Holes that nothing was tried on, and that no other benchmark scores.
 SEEDS = (20, 21, 22)
@@ -25,21 +26,20 @@ FIXED = "nothing chosen: one Laplacian, ridge .1, six sweeps from random draws"
 # The name of a part's absence, what the imputer is told, and what is patched in its modules.
 WITHOUT: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     WHOLE: ({}, []),
-    "one kernel instead of a stack": ({}, [(choosing, "_most_members", lambda problem, solver: 1)]),
+    "one kernel instead of several": ({}, [(tuning, "_max_components", lambda problem, solver: 1)]),
     "the core of the portfolio only": ({}, [(portfolio, "PORTFOLIO", portfolio.CORE)]),
-    "weights that believe in nothing": ({}, [(stacking, "_BELIEF", 1e-6)]),
-    "start at the column means": ({"start": "mean"}, []),
-    "start at random draws": ({"start": "normal"}, []),
-    "linear start always": ({"start": "linear"}, []),
-    "no relaxation": ({}, [(audition, "_OVER", 1.0)]),
-    "one sweep over the columns, no more": ({}, [(choosing, "_WORTH", np.inf)]),
-    "no shrinkage": ({}, [(choosing, "shrinkage", lambda columns, found, truth, d: np.ones(d))]),
+    "no prior of the weights": ({}, [(stacking, "_PRIOR_ENTRIES", 1e-6)]),
+    "start at the column means": ({"method": Sweep(start="mean")}, []),
+    "start at random draws": ({"method": Sweep(start="normal")}, []),
+    "linear start always": ({"method": Sweep(start="linear")}, []),
+    "one sweep over the columns, no more": ({}, [(tuning, "_MIN_IMPROVEMENT", np.inf)]),
+    "no shrinkage": ({}, [(tuning, "shrinkage", lambda columns, found, truth, d: np.ones(d))]),
 }
 
 
 def run(smoke: bool = False) -> Table:
     """RMSE relative to the whole, geometric mean over tables and seeds; where it hurts most; seconds."""
-    names, seeds, most_rows = (("iris",), (20,), 60) if smoke else (TABLES, SEEDS, 500)
+    names, seeds, most_rows = (("iris",), (20,), 40) if smoke else (TABLES, SEEDS, 500)
     cases = list(_cases(names, seeds, most_rows))
     outcomes = {
         case: {variant: fill(variant, *case, most_rows) for variant in (*WITHOUT, FIXED)}

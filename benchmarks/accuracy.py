@@ -18,7 +18,7 @@ WORLDS = tuple(World(mechanism, rate, 200) for mechanism in ("MCAR", "MAR") for 
 def run(smoke: bool = False) -> Result:
     """RMSE at 30 % MCAR on every table, mean over seeds, with the mean rank and the time of every method."""
     if smoke:
-        entries = contest(("iris",), (World("MCAR", 0.3, 60),), 1)
+        entries = contest(("iris",), (World("MCAR", 0.3, 40),), 1)
     else:
         entries = contest(TABLES, (MAIN,), 3, NOTES)
     names, players = _distinct(e.table for e in entries), list(methods())
@@ -50,7 +50,7 @@ def run(smoke: bool = False) -> Result:
 def run_worlds(smoke: bool = False) -> Result:
     """Mean RMSE over the tables, and mean rank, for every rate and mechanism."""
     if smoke:
-        entries = contest(("iris",), (World("MCAR", 0.3, 60), World("MAR", 0.5, 60)), 1)
+        entries = contest(("iris",), (World("MCAR", 0.3, 40), World("MAR", 0.5, 40)), 1)
     else:
         entries = contest(TABLES, WORLDS, 3, NOTES)
     worlds, players = _distinct(e.world for e in entries), list(methods())

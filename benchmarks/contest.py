@@ -29,7 +29,7 @@ from manifill import IGHImputer
 from manifill.amputation import mar
 
 OURS = "manifill"
-ROOMS_THAT_FILL_NOTHING = ("cli", "datasets", "experiments", "files.py", "plots")
+ROOMS_THAT_FILL_NOTHING = ("_cli", "_experiments", "_files", "_media", "datasets", "plots", "report")
 TABLES = (
     *("iris", "wine", "diabetes", "breast_cancer", "digits"),
     *("airfoil", "concrete", "yacht", "parkinsons", "wine_quality_red", "ionosphere", "abalone"),

@@ -72,15 +72,15 @@ def middle(outcomes: list[Outcome]) -> Outcome:
     return sorted(outcomes, key=lambda outcome: outcome.seconds)[len(outcomes) // 2]
 
 
-def fill_apart(imputer: Any, ensemble: Callable[[], Damaged], limit: float = 0) -> Outcome:
-    """`fill` in a fresh process, which makes its table by the ensemble.
+def fill_apart(imputer: Any, source: Callable[[], Damaged], limit: float = 0) -> Outcome:
+    """`fill` in a fresh process, which makes its table by calling `source`.
 
     Compiled code is loaded before the clock starts; the benchmark `cold` says what that takes. The limit of
     seconds is on the fill alone, 0 is none.
     """
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "benchmarks.fills"],
-        input=pickle.dumps((imputer, ensemble, limit)),
+        input=pickle.dumps((imputer, source, limit)),
         capture_output=True,
         cwd=ROOT,
     )
@@ -95,9 +95,9 @@ def fill_apart(imputer: Any, ensemble: Callable[[], Damaged], limit: float = 0) 
 
 
 def _job() -> None:
-    imputer, ensemble, limit = pickle.load(sys.stdin.buffer)
+    imputer, source, limit = pickle.load(sys.stdin.buffer)
     memory.limit(MOST_MEMORY)
-    X, M = ensemble()
+    X, M = source()
     if isinstance(imputer, IGHImputer):
         some = np.where(M, np.nan, X)[:1000, :256]
         clone(imputer).set_params(max_sweeps=1).fit(some)

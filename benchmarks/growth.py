@@ -38,12 +38,12 @@ class Line:
     def measured(self) -> "Measured":
         outcomes: dict[int, Outcome] = {}
         for size in self.sizes:
-            ensemble = (
+            source = (
                 partial(curved, ROWS, size, 0.5)
                 if self.growing == "columns"
                 else partial(curved, size, COLUMNS, 0.2)
             )
-            outcomes[size] = fill_apart(self.imputer, ensemble, self.limit)
+            outcomes[size] = fill_apart(self.imputer, source, self.limit)
             if outcomes[size].failure:  # larger ones would fare no better
                 break
         return Measured(self.growing, self.method, outcomes)

@@ -40,7 +40,7 @@ def _real(smoke: bool) -> Iterator[list[str]]:
         "landmarks at random": {"solver": Landmarks(choice="random", **count)},
         "local": {"solver": "local"},
     }
-    for name, X in tables(("diabetes",) if smoke else SETS, most_rows=200 if smoke else 4000):
+    for name, X in tables(("diabetes",) if smoke else SETS, most_rows=100 if smoke else 4000):
         errors, seconds = {}, {}
         for method, options in solvers.items():
             runs = [fill(_ours(**options), X, holes(X.shape, RATE, seed)) for seed in seeds]
@@ -54,7 +54,7 @@ def _real(smoke: bool) -> Iterator[list[str]]:
 
 def _curved(smoke: bool) -> Iterator[list[str]]:
     """100,000 rows, with the solver that is chosen without being asked for and those that are asked for."""
-    X, M = curved(500 if smoke else 100_000, 6 if smoke else 20, RATE)
+    X, M = curved(200 if smoke else 100_000, 6 if smoke else 20, RATE)
     chosen = _ours()
     methods = {
         "iterative": IterativeImputer(random_state=0),

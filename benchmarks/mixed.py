@@ -120,7 +120,7 @@ def run(smoke: bool = False) -> Table:
     """Every set, three masks: share of wrong categories, and in brackets the error of the numbers."""
     table = Table("set", "rows", *methods({}))
     means: dict[str, list[tuple[float, float]]] = {}
-    for name, frame, types in sets(80 if smoke else 500):
+    for name, frame, types in sets(50 if smoke else 500):
         cells = []
         for method in methods(types):
             found = []

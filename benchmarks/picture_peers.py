@@ -109,7 +109,7 @@ def low_rank(together: int, stack: np.ndarray, mask: np.ndarray) -> np.ndarray |
     """Iterated SVD, of the rank that does best on holes like those there are.
 
     A fifth of the pictures, `together` after each other, get the holes of others besides their own. Values
-    hidden at random would choose too high a rank, 80 for blocks of 24 × 24 on the faces, whose error is a
+    held out at random would choose too high a rank, 80 for blocks of 24 × 24 on the faces, whose error is a
     fifth above that of 40; so would, in video, holes that are not there for as long as scratches are.
     """
     if _whole_pictures(mask) or _whole_pixels(mask):
@@ -121,10 +121,10 @@ def low_rank(together: int, stack: np.ndarray, mask: np.ndarray) -> np.ndarray |
         np.add.outer(rng.choice(len(X), runs, replace=False), np.arange(together)).ravel() % len(X)
         for _ in range(2)
     )
-    hidden = np.zeros_like(M)
-    hidden[some] = M[others] & ~M[some]
-    hidden[:, (M | hidden).all(axis=0)] = False
-    errors = [np.mean((fill - X)[hidden] ** 2) for fill in _of_ranks(X, M | hidden, ranks)]
+    held_out = np.zeros_like(M)
+    held_out[some] = M[others] & ~M[some]
+    held_out[:, (M | held_out).all(axis=0)] = False
+    errors = [np.mean((fill - X)[held_out] ** 2) for fill in _of_ranks(X, M | held_out, ranks)]
     best = ranks[: int(np.argmin(errors)) + 1]
     return _of_ranks(X, M, best)[-1].reshape(stack.shape)
 

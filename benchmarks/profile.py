@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import Source
 from benchmarks.fills import fill
 from benchmarks.speed import FULL, SMOKE, ours
+from manifill._fillers.sweep import Ledger
+from manifill._threads import Workers
 from manifill.kernels import Gaussian
 from manifill.solvers import Columns
-from manifill._fillers.sweep.ledger import Ledger
-from manifill._threads import Workers
 
 KNOWN_ROWS = (120, 200, 280, 400)
 STEPS = {

@@ -20,7 +20,7 @@ OURS = "manifill, columns learned, rows in time"
 
 
 def sets(smoke: bool = False) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Name, table (time, sensors) with the gaps it came with, and True where a value is hidden."""
+    """Name, table (time, sensors) with the gaps it came with, and True where a value is removed."""
     if smoke:
         phase = np.random.default_rng(0).uniform(0, 6, 4)
         X = np.sin(np.arange(80)[:, None] / 8 + phase)
@@ -39,12 +39,12 @@ def sets(smoke: bool = False) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 def runs(X: np.ndarray, rate: float, longest: int, seed: int) -> np.ndarray:
     """Of the observed values of each column a share, in runs of 1 to `longest` rows."""
     rng = np.random.default_rng(seed)
-    hidden = np.zeros(X.shape, dtype=bool)
-    for column, seen in zip(hidden.T, ~np.isnan(X).T, strict=True):
+    removed = np.zeros(X.shape, dtype=bool)
+    for column, seen in zip(removed.T, ~np.isnan(X).T, strict=True):
         while (column & seen).sum() < rate * seen.sum():
             first = rng.integers(len(X))
             column[first : first + rng.integers(1, longest + 1)] = True
-    return hidden & ~np.isnan(X)
+    return removed & ~np.isnan(X)
 
 
 def methods() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
@@ -66,16 +66,16 @@ def _with_time(X: np.ndarray) -> np.ndarray:
 
 
 def run(smoke: bool = False) -> Table:
-    """RMSE on what was hidden, in standard deviations of what is observed of the columns, and seconds."""
+    """RMSE on what was removed, in standard deviations of what is observed of the columns, and seconds."""
     fills = methods()
     table = Table("set", "shape", *fills, title="Sensors: RMSE, standardised (seconds)")
     table.caption = "Runs: of 1 to 12 or 24 rows of a column. Values that the sets lack are not scored."
     if not smoke:  # compiled code is loaded before the clock starts
-        _, X, hidden = next(sets(smoke=True))
+        _, X, removed = next(sets(smoke=True))
         for fill in fills.values():
-            fill(np.where(hidden, np.nan, X))
-    for name, X, hidden in sets(smoke):
-        outcomes = [_filled(fill, X, hidden) for fill in fills.values()]
+            fill(np.where(removed, np.nan, X))
+    for name, X, removed in sets(smoke):
+        outcomes = [_filled(fill, X, removed) for fill in fills.values()]
         best = min(error for error, _ in outcomes)
         texts = [f"{error:.4f} ({seconds:.1f})" for error, seconds in outcomes]
         marked = [f"[bold]{t}[/]" if e == best else t for t, (e, _) in zip(texts, outcomes, strict=True)]

@@ -14,7 +14,7 @@ from benchmarks.fills import Outcome, fill, fill_apart, middle
 from benchmarks.knobs import plain
 from benchmarks.literal import seconds_a_column
 from benchmarks.svd import IterativeSVD
-from manifill import IGHImputer
+from manifill import IGHImputer, Sweep
 from manifill.kernels import Gaussian, MedianDistance
 from manifill.solvers import Ridge
 
@@ -97,7 +97,7 @@ def ours(schedule: str = "auto") -> IGHImputer:
     return IGHImputer(
         Gaussian(MedianDistance(16)),
         solver=Ridge(2e-4),
-        schedule=schedule,
+        method=Sweep(schedule=schedule),
         tol=0,
         max_sweeps=SWEEPS,
         random_state=0,
@@ -122,7 +122,7 @@ def _faces(scale: Scale) -> Iterator[list[str]]:
 def _slower(scale: Scale, X: np.ndarray, M: np.ndarray, rate: float, mine: Outcome) -> Iterator[list[str]]:
     """What is measured once: slower peers, the paper as it is written, and single columns."""
     row = partial(_row, scale.faces.name, X.shape, rate, baseline=mine.seconds)
-    ensemble = partial(scale.faces.damaged, rate)
+    source = partial(scale.faces.damaged, rate)
     peers = {
         "iterative, 50 columns, 3 rounds": IterativeImputer(
             n_nearest_features=min(50, X.shape[1]), max_iter=3, random_state=0
@@ -130,7 +130,7 @@ def _slower(scale: Scale, X: np.ndarray, M: np.ndarray, rate: float, mine: Outco
         "SVD of rank 40, repeated": IterativeSVD(rank=min(40, min(X.shape) // 2)),
     }
     for name, peer in peers.items():
-        outcome = fill_apart(peer, ensemble, scale.limit)
+        outcome = fill_apart(peer, source, scale.limit)
         yield row(name, outcome, remark=outcome.failure)
     a_column = seconds_a_column(X, M, scale.columns, scale.pairs)
     yield row(

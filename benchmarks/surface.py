@@ -1,4 +1,4 @@
-"""The error on hidden entries over bandwidth and ridge: why nothing fixed serves all data."""
+"""The error on held-out entries over bandwidth and ridge: why nothing fixed serves all data."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -6,12 +6,13 @@ from rich.table import Table
 
 from benchmarks.data import holes, tables
 from benchmarks.results import Result
+from manifill._fillers import Run
+from manifill._fillers.sweep import Ensemble, Sweeper
+from manifill._problem import Problem
+from manifill._selection.screening import Screening
 from manifill.kernels import Gaussian, Laplacian, MedianDistance, SemiLinear
 from manifill.plots import error_surface, look
 from manifill.solvers import Ridge
-from manifill._fillers.sweep import Problem, Ensemble
-from manifill.tuning import Plan
-from manifill._selection.screening import Stage
 
 SETS = (
     ("concrete", "concrete strength, 500 × 9", Laplacian),
@@ -36,7 +37,7 @@ def run(smoke: bool = False) -> Result:
         "best ridge",
         "error there",
         "error at worst",
-        title="Error on hidden entries, standardised, 30 % missing",
+        title="Error on held-out entries, standardised, 30 % missing",
     )
     for title, errors in surfaces.items():
         i, j = np.unravel_index(np.nanargmin(errors), errors.shape)
@@ -47,7 +48,7 @@ def run(smoke: bool = False) -> Result:
 
 
 def _surface(X: np.ndarray, base: type, multiples: np.ndarray, ridges: np.ndarray) -> np.ndarray:
-    """(multiples, ridges): error on hidden entries after two sweeps."""
+    """(multiples, ridges): error on held-out entries after two sweeps."""
     problem = Problem.of(np.where(holes(X.shape, 0.3, 0), np.nan, X))
     pairs = []
     for multiple in multiples:
@@ -58,9 +59,9 @@ def _surface(X: np.ndarray, base: type, multiples: np.ndarray, ridges: np.ndarra
     first = (
         (Gaussian(MedianDistance(2.0)), Ridge(0.01)) if wide else (SemiLinear(Laplacian(), 0.3), Ridge(0.1))
     )
-    stage = Stage(problem, Plan(), Ensemble.of(*first), wide, np.random.default_rng(0))
-    stage.audition(pairs)
-    errors = {(trial.kernel, trial.solver): trial.error for trial in stage.trials(np.zeros(len(pairs)))}
+    screening = Screening(problem, Sweeper(Ensemble.of(*first)), Run(), wide, np.random.default_rng(0))
+    screening.screen(pairs)
+    errors = {(trial.kernel, trial.solver): trial.error for trial in screening.trials(np.zeros(len(pairs)))}
     return np.array([errors[pair] for pair in pairs]).reshape(len(multiples), len(ridges))
 
 

@@ -32,7 +32,7 @@ class IterativeSVD:
 
 
 class TunedSVD:
-    """`IterativeSVD` with the rank that does best on a tenth of the observed entries, hidden from it."""
+    """`IterativeSVD` with the rank that does best on a tenth of the observed entries, held out."""
 
     RANKS = (1, 2, 3, 5, 8, 12, 20, 40, 80)
 
@@ -40,13 +40,13 @@ class TunedSVD:
         """The table (n, d), NaN where missing, completed; columns are standardised inside."""
         center, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
         Z = (X - center) / np.where(spread > 0, spread, 1.0)
-        # A stream of its own: with the seed of the holes, what is hidden would be what is missing already.
-        hidden = (np.random.default_rng([0, 1]).random(X.shape) < 0.1) & ~np.isnan(X)
-        hidden[:, (~np.isnan(X) & ~hidden).sum(axis=0) < 2] = False
-        hidden[(~np.isnan(X) & ~hidden).sum(axis=1) < 1] = False
+        # A stream of its own: with the seed of the holes, what is held out would be what is missing already.
+        held_out = (np.random.default_rng([0, 1]).random(X.shape) < 0.1) & ~np.isnan(X)
+        held_out[:, (~np.isnan(X) & ~held_out).sum(axis=0) < 2] = False
+        held_out[(~np.isnan(X) & ~held_out).sum(axis=1) < 1] = False
         ranks = [rank for rank in self.RANKS if rank < min(X.shape)] or [1]
         errors = [
-            np.mean((IterativeSVD(rank).fit_transform(np.where(hidden, np.nan, Z)) - Z)[hidden] ** 2)
+            np.mean((IterativeSVD(rank).fit_transform(np.where(held_out, np.nan, Z)) - Z)[held_out] ** 2)
             for rank in ranks
         ]
         filled = IterativeSVD(ranks[int(np.argmin(errors))]).fit_transform(Z)

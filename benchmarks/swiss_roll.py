@@ -3,11 +3,12 @@
 import numpy as np
 from rich.table import Table
 
+from manifill._fillers.sweep import SweepLimit, sweeps
+from manifill._problem import Problem
 from manifill.amputation import mcar
 from manifill.datasets import swiss_roll
 from manifill.kernels import Gaussian, MedianDistance
 from manifill.solvers import ConditionNumber, Ridge, Spectral
-from manifill._fillers.sweep import Problem, SweepLimit, sweeps
 
 KERNEL = Gaussian(MedianDistance(4.0))
 SOLVERS = {"spectral 1e-4": Spectral(ConditionNumber(1e-4)), "ridge 1e-4": Ridge(1e-4)}

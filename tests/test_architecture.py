@@ -12,10 +12,12 @@ OWNERS = {
     "sklearn": {"_estimators", "_cli"},
     "matplotlib": {"plots", "report", "_experiments", "_cli"},
     "plotly": {"plots"},
+    "jinja2": {"report"},
     "pooch": {"datasets"},
     "imageio": {"datasets", "_experiments"},
     "PIL": {"_media"},
     "tifffile": {"_media"},
+    "imagecodecs": {"_media"},
     "av": {"_media", "_experiments"},
     "typer": {"_cli"},
     "rich": {"_cli"},
@@ -115,4 +117,9 @@ def test_option_words_are_recognised_in_one_place(path):
 
 def test_a_wrong_import_would_be_noticed():
     assert LAYERS.index("_files") < LAYERS.index("_estimators")
-    assert LAYERS.index("_problem") < LAYERS.index("_fillers") < LAYERS.index("_validation") < LAYERS.index("_fitting")
+    assert (
+        LAYERS.index("_problem")
+        < LAYERS.index("_fillers")
+        < LAYERS.index("_validation")
+        < LAYERS.index("_fitting")
+    )

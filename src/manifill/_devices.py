@@ -93,11 +93,6 @@ def place(array: Any, device: str | None) -> Any:
     return _torch().as_tensor(np.array(array), device=device)
 
 
-def device_of(array: Any) -> str | None:
-    """Where a tensor lies; None for a numpy array."""
-    return str(array.device) if is_tensor(array) else None
-
-
 def tensor_absolute_distance(X: Array, Y: Array) -> Array:
     """Σ_c |x_c − y_c| of every row of X with every row of Y."""
     distance: Array = _torch().cdist(X, Y, p=1.0)

@@ -128,7 +128,7 @@ def _judged(problem: Problem, evidence: Evidence) -> Judged:
 
 def _tuned(problem: Problem, choices: Candidates, run: Run, rng: np.random.Generator) -> Tuning:
     """The sweep, tuned without time and layout, of which it knows nothing."""
-    plain = replace(problem.without_empty_rows, layout=None, moments=None)
+    plain = replace(problem.take(~problem.M.all(axis=1)), layout=None, moments=None)  # in order of time
     tuning = tune(plain, choices, run, rng)
     start = tuning.sweeper.start
     if isinstance(start, GivenStart) and not isinstance(choices.sweeper.start, GivenStart):

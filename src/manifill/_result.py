@@ -139,7 +139,7 @@ class Fitted:
 
     @cached_property
     def _extension(self) -> Extension | None:
-        filler = self.sweeper or self.fillers[-1]
+        filler: Filler = self.sweeper or self.fillers[-1]
         fill = self.fill if isinstance(filler, FieldFiller) else self.fill_of(filler)
         return filler.extension(fill, self.run)
 

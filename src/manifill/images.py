@@ -158,10 +158,10 @@ def read_limits(bounds: Any, values: npt.NDArray[Any]) -> tuple[float, float]:
     if is_word(bounds, "observed"):
         return float(np.nanmin(values)), float(np.nanmax(values))
     try:
-        low, high = (float(one) for one in bounds)
+        low, high = () if isinstance(bounds, str) else (float(one) for one in bounds)
     except (TypeError, ValueError):
         low, high = np.nan, np.nan
-    if not low <= high:
+    if not (low <= high and low < np.inf and high > -np.inf):
         raise complaint("bounds", "'observed', None, or a pair with lowest ≤ highest", bounds)
     return low, high
 

@@ -190,7 +190,8 @@ class Learned:
 
 def as_layout(given: Any) -> Layout:
     """Refuse what is no layout."""
-    if isinstance(given, type) or not all(hasattr(given, name) for name in ("axes", "shape", "homogeneous")):
+    needed = ("homogeneous", "shape", "axes", "similarity", "only")
+    if isinstance(given, type) or not all(hasattr(given, name) for name in needed):
         raise InvalidInput(
             "layout must be None or a layout of manifill.layouts, such as Grid(height, width), "
             f"Points(coordinates), Distances(matrix), Affinities(matrix) or Learned(); got {given!r}."

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
-from manifill import GeometricHarmonics, IGHImputer
-from manifill.geometry import Affinities, Distances, Field, FieldProblem, Grid, Learned, Line, Points, Stage
+from manifill import GeometricHarmonics, IGHImputer, _fitting
 from manifill._axes import along, channels, cosines, eigenvectors, separate
-from manifill.kernels import Gaussian
-from manifill.solvers import Ridge
+from manifill._fillers import Run
+from manifill._fillers.field import Field, fill_stages
+from manifill._fillers.field.stages import COLUMNS
+from manifill._problem import Problem
 from manifill._threads import Workers
+from manifill.kernels import Gaussian
+from manifill.layouts import Affinities, Distances, Grid, Learned, Points
+from manifill.solvers import Ridge
 
 
 def gaussian_kernel(rng, n, width=1.0):
@@ -17,7 +21,7 @@ def gaussian_kernel(rng, n, width=1.0):
 
 
 def axes_of(name, rng):
-    rows = {"alike": eigenvectors(gaussian_kernel(rng, 9)), "time": cosines(9), "alone": separate(9)}
+    rows = {"similar": eigenvectors(gaussian_kernel(rng, 9)), "time": cosines(9), "separate": separate(9)}
     columns = {
         "grid": (cosines(5), cosines(4), channels(1)),
         "colour": (cosines(4), cosines(3), channels(3)),
@@ -55,7 +59,7 @@ def some_problem(axes, seed):
     return T, np.where(M, 0.0, rng.standard_normal(shape)), M
 
 
-@pytest.mark.parametrize("rows", ["alike", "time", "alone"])
+@pytest.mark.parametrize("rows", ["similar", "time", "separate"])
 @pytest.mark.parametrize("columns", ["grid", "colour", "sensors", "line"])
 def test_the_field_is_dense_conditioning(rows, columns):
     axes = axes_of(f"{rows}-{columns}", np.random.default_rng(0))
@@ -78,7 +82,7 @@ def test_structured_holes_are_dense_conditioning_too():
 
 
 def test_deviations_have_the_conditional_covariance():
-    axes = axes_of("alike-line", np.random.default_rng(0))
+    axes = axes_of("similar-line", np.random.default_rng(0))
     T, Y, M = some_problem(axes, 4)
     _, posterior = conditioned(axes, T, Y, M)
     field, rng = Field(axes, M, np.float64), np.random.default_rng(5)
@@ -123,9 +127,9 @@ def test_flat_over_rows_it_is_kriging_of_every_row():
 def test_kriging_of_points_knows_the_kernel():
     """With variances that are the eigenvalues, sensors at points are kriged with the kernel itself."""
     rng = np.random.default_rng(8)
-    geometry = Points(rng.random((12, 2)), scale=0.5)
-    K = np.asarray(geometry.kernel)
-    (axis,) = geometry.axes(12, np.zeros((1, 12)), np.zeros((1, 12), bool))
+    layout = Points(rng.random((12, 2)), scale=0.5)
+    K = np.asarray(layout.kernel)
+    (axis,) = layout.axes(np.zeros((1, 12)), np.zeros((1, 12), bool))
     M = rng.random((4, 12)) < 0.5
     Y = np.where(M, 0.0, rng.standard_normal(M.shape))
     T = np.linalg.eigvalsh(K)[::-1][None]
@@ -138,7 +142,7 @@ def test_kriging_of_points_knows_the_kernel():
 
 def test_tensors_give_what_arrays_give():
     pytest.importorskip("torch")
-    for name in ("alike-colour", "time-grid", "alike-sensors"):
+    for name in ("similar-colour", "time-grid", "similar-sensors"):
         axes = axes_of(name, np.random.default_rng(0))
         T, Y, M = some_problem(axes, 9)
         on_cpu, on_device = Field(axes, M, np.float64), Field(axes, M, np.float64, "cpu")
@@ -172,11 +176,9 @@ def test_learned_variances_are_those_of_the_data():
     )
     X = whole.values(np.sqrt(truth) * rng.standard_normal((400, 32, 32, 1)))
     X[rng.random(X.shape) < 0.3] = np.nan
-    from manifill.geometry import stages
-
-    (filled,) = stages(FieldProblem.of(X.reshape(400, -1), Grid(32, 32)), (Stage("columns"),), rng)
-    scale = float(filled.problem.scale.ravel()[0]) ** 2
-    ratio = filled.variances * scale / truth
+    problem = Problem.of(X.reshape(400, -1), layout=Grid(32, 32))
+    (filled,) = fill_stages(problem, (COLUMNS,), rng, Run())
+    ratio = filled.variances * float(problem.scaling.deviation[0]) ** 2 / truth
     assert 0.8 < np.exp(np.log(ratio).mean()) < 1.25
     assert np.abs(np.log(ratio)).mean() < 0.2
 
@@ -193,7 +195,7 @@ def test_an_imputer_that_knows_the_grid_is_better_than_one_that_does_not():
     X = face_like().reshape(40, -1)
     M = np.random.default_rng(1).random(X.shape) < 0.5
     damaged = np.where(M, np.nan, X)
-    knowing = IGHImputer(columns=Grid(20, 20), random_state=0).fit_transform(damaged)
+    knowing = IGHImputer(layout=Grid(20, 20), random_state=0).fit_transform(damaged)
     rows_only = IGHImputer("gaussian", random_state=0).fit_transform(damaged)
     np.testing.assert_array_equal(knowing[~M], X[~M])
     assert np.abs(knowing - X)[M].mean() < 0.5 * np.abs(rows_only - X)[M].mean()
@@ -204,13 +206,13 @@ def test_a_layout_that_is_not_there_does_no_harm():
     X = face_like(n=60, size=12).reshape(60, -1)[:, np.random.default_rng(2).permutation(144)]
     M = np.random.default_rng(3).random(X.shape) < 0.3
     damaged = np.where(M, np.nan, X)
-    wrong = IGHImputer(columns=Affinities(np.eye(144)), random_state=0).fit_transform(damaged)
+    wrong = IGHImputer(layout=Affinities(np.eye(144)), random_state=0).fit_transform(damaged)
     rows_only = IGHImputer(random_state=0).fit_transform(damaged)
     size = lambda filled: np.sqrt(np.mean(((filled - X) / X.std(axis=0))[M] ** 2))  # each in its own spread
     assert size(wrong) < 1.05 * size(rows_only)
 
 
-def test_distances_and_points_are_the_same_geometry():
+def test_distances_and_points_are_the_same_layout():
     points = np.random.default_rng(4).random((7, 2))
     distances = np.linalg.norm(points[:, None] - points[None], axis=2)
     np.testing.assert_allclose(Points(points).kernel, Distances(distances).kernel)
@@ -219,14 +221,16 @@ def test_distances_and_points_are_the_same_geometry():
     )
 
 
-def test_time_and_learned_columns_mend_sensors():
+def test_time_and_learned_columns_mend_sensors(monkeypatch):
     rng = np.random.default_rng(5)
     t = np.arange(300)
     common = np.cumsum(rng.standard_normal((300, 3)), axis=0) / 4
     X = common @ rng.standard_normal((3, 12)) + 0.1 * rng.standard_normal((300, 12)) + np.sin(t / 9)[:, None]
     M = rng.random(X.shape) < 0.3
     M[100] = True  # a moment at which nothing was measured
-    imputer = IGHImputer(columns=Learned(), rows=Line(), random_state=0)
+    imputer = IGHImputer(layout=Learned(), times="even", random_state=0)
+    blends, weigh = [], _fitting.weigh
+    monkeypatch.setattr(_fitting, "weigh", lambda *words: blends.append(weigh(*words)) or blends[-1])
     both = imputer.fit_transform(np.where(M, np.nan, X))
     line = X.copy()
     for j in range(12):
@@ -235,7 +239,7 @@ def test_time_and_learned_columns_mend_sensors():
     size = lambda filled: np.sqrt(np.mean((filled - X)[M] ** 2))
     assert size(both) < 0.9 * size(line)
     assert np.abs(both[100] - X[100]).mean() < 1.5 * np.abs(line[100] - X[100]).mean()
-    said = imputer.restored_.rehearsal.error
+    said = blends[0].error
     assert 0.6 * size(both) < said < 1.6 * size(both)
     low, high = imputer.intervals(0.9)
     assert 0.8 < ((low <= X) & (high >= X))[M].mean() < 0.98

@@ -466,11 +466,13 @@ def test_interrupting_writes_nothing(folder, monkeypatch, capsys):
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_the_last_full_sweep_is_kept_if_asked_for(folder, monkeypatch, keep):
-    def interrupted(record):
-        raise KeyboardInterrupt
+    def interrupted(fill):
+        if fill.sweep > 0:
+            raise KeyboardInterrupt
+        return "start"
 
     (folder / "mixed.csv").write_text(with_holes(MIXED))
-    monkeypatch.setattr("manifill._cli.watch.describe", interrupted)  # told of the first sweep
+    monkeypatch.setattr("manifill._fillers.base.Fill.__str__", interrupted)  # told of the first sweep
     more = ["--keep-last"] if keep else []
     result = manifill("impute", "mixed.csv", "-o", "out.csv", *more, folder=folder)
     assert result.returncode == (0 if keep else 130)

@@ -66,7 +66,7 @@ def test_a_folder_with_a_folder_of_masks(tmp_path, colour):
     assert np.array(PIL_Image.open(tmp_path / "sheet.png")).std() > 10
     page = (tmp_path / "r.html").read_text()
     assert "data:image/png;base64" in page
-    assert "known and hidden" in page
+    assert "known and held out" in page
 
 
 def test_by_colour_by_transparency_and_found_by_itself(tmp_path):

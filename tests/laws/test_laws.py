@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from manifill import IGHImputer, Sweep
-from manifill._fillers.sweep import FixedOrder, Ledger, MeanStart, SweepLimit, sweeps
+from manifill._fillers.sweep import Ledger, SweepLimit, fixed_order, mean_start, sweeps
 from manifill._problem import Problem
 from manifill.amputation import mcar
 from manifill.kernels import Gaussian, Laplacian, SemiLinear
@@ -88,8 +88,8 @@ def test_the_order_of_the_rows_does_not_matter(X, random, kernel):
             Problem.of(table),
             kernel=kernel,
             solver=Ridge(0.1),
-            start=MeanStart(),
-            order=FixedOrder(),
+            start=mean_start,
+            order=fixed_order,
             stopping=[SweepLimit(2)],
             rng=0,
         )

@@ -121,8 +121,8 @@ LIBRARIES = {"pandas": (PANDAS, in_pandas), "polars": (POLARS, in_polars), "arro
 @st.composite
 def tables(draw, library):
     types, make = LIBRARIES[library]
-    n = draw(st.integers(8, 16))
-    kinds = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=2, max_size=4))
+    n = draw(st.integers(8, 24))
+    kinds = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=2, max_size=6))
     columns = {}
     for i, kind in enumerate(kinds):
         x = np.array(draw(st.lists(st.integers(0, 30), min_size=n, max_size=n)))

@@ -2,18 +2,18 @@
 
 import csv
 import json
-from html import escape
 
 import numpy as np
 import pytest
+from markupsafe import escape
 from matplotlib.image import imread
 
-from manifill.datasets import public
-from manifill.errors import DatasetNotFound, InvalidInput
 from manifill._experiments import EXPERIMENTS, reproduce
 from manifill._experiments.base import OURS, PAPER, Fill
 from manifill._experiments.convergence import arrived, settled
 from manifill._experiments.folder import write_page
+from manifill.datasets import public
+from manifill.errors import DatasetNotFound, InvalidInput
 
 NEEDS_DATA = {"olivetti"}
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("experiments")
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory, few_candidates):
+def done(tmp_path_factory):
     """Records of the experiments that were run, by name; each is run when first asked for."""
     return {}, tmp_path_factory.mktemp("reproduction")
 

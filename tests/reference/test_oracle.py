@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import paper
-from manifill._fillers.sweep import FixedOrder, RandomOrder, SweepLimit, sweeps
+from manifill._fillers.sweep import SweepLimit, fixed_order, random_order, sweeps
 from manifill._problem import Problem
 from manifill.amputation import mcar
 from manifill.datasets import swiss_roll
@@ -41,7 +41,7 @@ def roll(n, d, rng):
 
 def agree(X, M, seed, *, order=None, kernel=Gaussian, multiple=1.0, delta=1e-3, n_sweeps=4):
     """Product and transcription from the same holes, draws and orders: compare the start and every sweep."""
-    recorded = Recorded(order or RandomOrder())
+    recorded = Recorded(order or random_order)
     states = list(
         sweeps(
             Problem.of(np.where(M, np.nan, X)),
@@ -80,7 +80,7 @@ def holes(shape, rate, seed):
         (roll, 24, 12, 0.7, 5, 2.0, 1e-3),
     ],
 )
-@pytest.mark.parametrize("order", [RandomOrder(), FixedOrder()], ids=["random", "fixed"])
+@pytest.mark.parametrize("order", [random_order, fixed_order], ids=["random", "fixed"])
 @pytest.mark.parametrize("kernel", [Gaussian, Laplacian])
 def test_every_sweep_agrees_with_the_paper(table, n, d, rate, seed, multiple, delta, order, kernel):
     X = table(n, d, np.random.default_rng(seed))

@@ -7,7 +7,7 @@ import pytest
 
 from manifill import IGHImputer, Sweep
 from manifill._fillers import Run
-from manifill._fillers.sweep import Component, Ensemble, LinearStart, MeanStart, Sweeper, SweepLimit, sweeps
+from manifill._fillers.sweep import Component, Ensemble, LinearStart, Sweeper, SweepLimit, mean_start, sweeps
 from manifill._messages import listening
 from manifill._problem import Problem
 from manifill._selection.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
@@ -109,7 +109,9 @@ class TestHoldout:
             return np.mean([one.error for one in imputer.accuracy_][1:] / true)
 
         heedful = said_over_true()
-        monkeypatch.setattr("manifill._validation.holdout.like_the_missing", lambda M, groups: np.ones(M.shape))
+        monkeypatch.setattr(
+            "manifill._validation.holdout.like_the_missing", lambda M, groups: np.ones(M.shape)
+        )
         assert said_over_true() + 0.05 < heedful < 1
 
 
@@ -237,11 +239,11 @@ class TestScreening:
     def test_the_start_that_does_best_is_taken(self, rng):
         plane = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 6))
         screening, pairs = self.screening(plane)
-        starts = [MeanStart(), LinearStart()]
+        starts = [mean_start, LinearStart()]
         assert screening.choose_start(starts, pairs[:2]) == LinearStart()
         assert screening.pairs == pairs[:2]
         noise, pairs = self.screening(rng.normal(size=(150, 6)))
-        assert noise.choose_start([starts[0], lambda problem, rng: problem.Z + 3.0], pairs[:2]) == MeanStart()
+        assert noise.choose_start([starts[0], lambda problem, rng: problem.Z + 3.0], pairs[:2]) == mean_start
 
     def test_relaxation_where_the_last_sweep_still_helped(self, rng):
         bumps = np.exp(-20 * (np.linspace(0, 1, 30) - rng.random((150, 1))) ** 2)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from manifill._threads import Workers
 from manifill.errors import NotPositiveDefinite
 from manifill.kernels import Gaussian, SemiLinear
 from manifill.solvers import Columns, Ridge, columns, mixed
 from manifill.solvers.inverse import inverse
-from manifill._threads import Workers
 
 RIDGE = 0.05
 

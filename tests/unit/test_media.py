@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from manifill._media import VideoFile, VideoWriter, damage, png, read_pictures, write_pictures
 from manifill.datasets import rotating_object
 from manifill.errors import InvalidInput, MissingDependency
-from manifill._media import VideoFile, VideoWriter, damage, png, read_pictures, write_pictures
 
 av = pytest.importorskip("av")
 tifffile = pytest.importorskip("tifffile")

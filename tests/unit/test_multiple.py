@@ -7,7 +7,6 @@ from sklearn.linear_model import LinearRegression
 from manifill import IGHImputer, TableImputer, pool
 from manifill.errors import InvalidInput
 
-
 # SAS/STAT 13 User's Guide, the MIANALYZE procedure, "Reading Means and Standard Errors": means of oxygen
 # intake, running time and pulse of 31 men from five imputations, printed with four or five digits after the
 # point, and what the guide prints for them with 30 complete degrees of freedom.
@@ -104,7 +103,7 @@ class TestDraws:
         M = np.zeros(X.shape, dtype=bool)
         M[:90, 1] = True
         imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
-        tables = np.array(list(imputer.draws(60)))
+        tables = np.array(imputer.draws(60))
         np.testing.assert_array_equal(tables[:, ~M], np.broadcast_to(X[~M], (60, (~M).sum())))
         assert tables[:, M].std(axis=0).mean() == pytest.approx(0.5, rel=0.2)
         assert np.abs(tables[:, M].mean(axis=0) - imputer.completed_[M]).mean() < 0.15
@@ -115,7 +114,7 @@ class TestDraws:
         x = rng.standard_normal(200)
         X = np.column_stack([x, x + 0.05 * rng.standard_normal(200), rng.standard_normal(200)])
         X[:40, :2] = np.nan
-        tables = np.array(list(IGHImputer(random_state=0).fit(X).draws(20)))
+        tables = np.array(IGHImputer(random_state=0).fit(X).draws(20))
         first, second = tables[:, :40, 0].ravel(), tables[:, :40, 1].ravel()
         assert np.corrcoef(first, second)[0, 1] > 0.9
         assert first.std() > 0.6  # where one of them is known the other has .05
@@ -143,13 +142,15 @@ class TestDraws:
         assert share == pytest.approx(0.8, abs=0.06)
 
     def test_long_tables_draw_errors(self, monkeypatch):
-        monkeypatch.setattr("manifill._draws._ROWS", 50)
+        monkeypatch.setattr("manifill._draws._MAX_ROWS", 50)
         rng = np.random.default_rng(0)
         x = rng.standard_normal(300)
         X = np.column_stack([x, x + 0.5 * rng.standard_normal(300), (x > 0).astype(float)])
         X[rng.random(X.shape) < 0.2] = np.nan
         X[np.isnan(X).all(axis=1), 0] = 0
-        tables = np.array(list(IGHImputer(random_state=0).fit(X).draws(20, chosen=[(2,)])))
+        fitted = IGHImputer(random_state=0).fit(X).result_
+        limits = np.repeat([[-np.inf], [np.inf]], 3, axis=1)
+        tables = np.array(list(fitted.draws(20, rng, limits, chosen=((2,),))))
         M = np.isnan(X)
         assert set(np.unique(tables[:, M[:, 2], 2])) == {0.0, 1.0}
         assert tables[:, M[:, 1], 1].std(axis=0).mean() == pytest.approx(0.5, rel=0.3)
@@ -158,4 +159,4 @@ class TestDraws:
     def test_numbers_of_tables_that_are_none(self, m):
         X = np.array([[1.0, 2.0], [2.0, 3.0], [np.nan, 4.0], [4.0, 5.0]])
         with pytest.raises(InvalidInput, match="m must be a whole number ≥ 1"):
-            list(IGHImputer(random_state=0).fit(X).draws(m))
+            IGHImputer(random_state=0).fit(X).draws(m)

@@ -205,8 +205,8 @@ def test_columns_that_differ_keep_four_entries_and_groups_are_held_out_together(
     X = rng.standard_normal((80, 12))
     X[rng.random(X.shape) < 0.4] = np.nan
     X[np.isnan(X[:, 2]), 5] = X[np.isnan(X[:, 5]), 2] = np.nan  # known together; 9 and 11 are not
-    X[4:, 0] = X[6:, 7] = X[12:, 8] = np.nan
-    X[:3, 10], X[3:, 10] = 1.0, np.nan
+    for column, n_known in ((0, 4), (7, 6), (8, 12), (10, 3)):
+        X[:n_known, column], X[n_known:, column] = np.arange(n_known), np.nan
     problem = Problem.of(X, layout=layout, moments=moments, groups=GROUPS)
     known, held = ~problem.M, np.zeros(12)
     for seed in range(40):

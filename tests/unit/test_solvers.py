@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from manifill.errors import IncompatibleKernel, InvalidInput, NotPositiveDefinite
 from manifill._harmonics import blame_kernel, require_compatible
+from manifill.errors import IncompatibleKernel, InvalidInput, NotPositiveDefinite
 from manifill.kernels import Custom, Gaussian, SelfTuning
 from manifill.solvers import ConditionNumber, Count, Energy, Ridge, Spectral
 

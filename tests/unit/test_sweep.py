@@ -5,18 +5,18 @@ import pytest
 
 from manifill._fillers import Status, SweepRecord
 from manifill._fillers.sweep import (
-    FixedOrder,
     GivenStart,
     LinearStart,
-    MeanStart,
-    MissingnessOrder,
-    NormalStart,
     Plateau,
-    RandomOrder,
     RelativeChange,
     Schedule,
     SweepLimit,
     TimeLimit,
+    fixed_order,
+    mean_start,
+    missingness_order,
+    normal_start,
+    random_order,
     sweeps,
 )
 from manifill._problem import Problem
@@ -95,7 +95,7 @@ class TestStart:
         M = rng.random(X.shape) < 0.5
         M[M.all(axis=1), 2] = False  # a row with nothing observed is not drawn
         problem = Problem.of(np.where(M, np.nan, X))
-        start = problem.restore(NormalStart()(problem, rng))
+        start = problem.restore(normal_start(problem, rng))
         for j in range(2):
             drawn, observed = start[M[:, j], j], X[~M[:, j], j]
             assert drawn.mean() == pytest.approx(observed.mean(), rel=0.05)
@@ -103,7 +103,7 @@ class TestStart:
         assert (start[:, 2] == 3.0).all()
 
     def test_mean(self, problem, rng):
-        start = problem.restore(MeanStart()(problem, rng))
+        start = problem.restore(mean_start(problem, rng))
         given = problem.given
         np.testing.assert_allclose(start[problem.M], np.nanmean(given, axis=0)[np.nonzero(problem.M)[1]])
 
@@ -160,7 +160,7 @@ class TestStart:
 class TestOrderAndSchedule:
     def test_random_order_changes_every_sweep(self, problem, rng):
         blocks = Schedule().blocks(problem.groups, rng)
-        seen = {tuple(int(b[0]) for b in RandomOrder()(blocks, problem, rng)) for _ in range(20)}
+        seen = {tuple(int(b[0]) for b in random_order(blocks, problem, rng)) for _ in range(20)}
         assert len(seen) > 10
         assert all(sorted(order) == list(range(6)) for order in seen)
 
@@ -168,8 +168,8 @@ class TestOrderAndSchedule:
         X = np.array([[1, np.nan, 3], [np.nan, np.nan, 1], [2, 2, 2]])
         problem = Problem.of(X)
         blocks = Schedule().blocks(problem.groups, rng)
-        assert [int(b[0]) for b in FixedOrder()(blocks, problem, rng)] == [0, 1, 2]
-        assert [int(b[0]) for b in MissingnessOrder()(blocks, problem, rng)] == [2, 0, 1]
+        assert [int(b[0]) for b in fixed_order(blocks, problem, rng)] == [0, 1, 2]
+        assert [int(b[0]) for b in missingness_order(blocks, problem, rng)] == [2, 0, 1]
 
     @pytest.mark.parametrize("size", [1, 2, 3, 100])
     def test_blocks_hold_every_column_once_and_never_split_a_group(self, size, rng):
@@ -224,9 +224,9 @@ def test_the_change_is_that_of_the_missing_entries_of_columns_that_vary(problem,
     constant = np.full((len(X), 30), 7.0)
     constant[::2] = np.nan
     diluted = run(
-        Problem.of(np.hstack([np.where(M, np.nan, X), constant])), start=MeanStart(), order=FixedOrder()
+        Problem.of(np.hstack([np.where(M, np.nan, X), constant])), start=mean_start, order=fixed_order
     )
-    plain = run(problem, start=MeanStart(), order=FixedOrder())
+    plain = run(problem, start=mean_start, order=fixed_order)
     assert diluted[1].trace[-1].change == pytest.approx(plain[1].trace[-1].change)
 
 
@@ -311,7 +311,7 @@ class TestLoop:
         X, _ = curved
         states = run(problem, start=LinearStart(), truth=X, stopping=[SweepLimit(2)])
         given = problem.restore(LinearStart()(problem, np.random.default_rng(0).spawn(4)[0]))
-        np.testing.assert_allclose(states[0].X, problem.restore(MeanStart()(problem, None)))
+        np.testing.assert_allclose(states[0].X, problem.restore(mean_start(problem, None)))
         np.testing.assert_allclose(states[1].X, given)
         assert [state.sweep for state in states] == [0, 1, 2]
         errors = [record.error for record in states[-1].trace]
@@ -324,7 +324,7 @@ class TestLoop:
         M[M.all(axis=1), 0] = False
         problem = Problem.of(np.where(M, np.nan, X))
         plain, relaxed = (
-            run(problem, start=MeanStart(), relaxation=r, truth=X, stopping=[SweepLimit(4)])[-1].trace[-1]
+            run(problem, start=mean_start, relaxation=r, truth=X, stopping=[SweepLimit(4)])[-1].trace[-1]
             for r in (1.0, 1.5)
         )
         assert relaxed.error < plain.error
@@ -405,7 +405,7 @@ class TestLoop:
         np.testing.assert_array_equal(states[-1].X, expected[2].X)
 
     def test_the_same_seed_gives_the_same_states(self, problem):
-        for options in ({}, {"schedule": Schedule(2)}, {"order": MissingnessOrder()}):
+        for options in ({}, {"schedule": Schedule(2)}, {"order": missingness_order}):
             one, two, other = (run(problem, rng=seed, **options)[-1].Z for seed in (1, 1, 2))
             np.testing.assert_array_equal(one, two)
             assert not np.array_equal(one, other)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from manifill.errors import InvalidInput
 from manifill._threads import Workers, n_workers, product, share, share_rows, symmetric_product
+from manifill.errors import InvalidInput
 
 
 def blas_threads():

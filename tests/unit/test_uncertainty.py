@@ -5,7 +5,6 @@ from manifill import IGHImputer
 from manifill.errors import InvalidInput
 
 
-
 def curve(rng, n=200, noise=0.1):
     t = rng.uniform(0, 6, n)
     X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t])

@@ -292,8 +292,11 @@ def reproduce(
 
     Example: manifill reproduce all --scale smoke
     """
-    if find_spec("matplotlib") is None:
-        raise MissingDependency("Drawing figures needs matplotlib: pip install 'manifill[plots]'.")
+    absent = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+    if absent:
+        raise MissingDependency(
+            f"Figures and the page need {' and '.join(absent)}: pip install 'manifill[plots]'."
+        )
     from manifill._cli import reproduce as experiments
 
     experiments.run(name, output, scale, data_dir, seed)

@@ -81,7 +81,7 @@ def run(request: Request) -> None:
     line = f"{request.output}: filled {stream.n_filled:,} values in {video.n_frames} frames of "
     line += f"{video.width} × {video.height} in {summary['seconds']:.1f} s; {holes.reason}."
     if blend is not None:
-        line += f" Error to expect, measured on hidden pixels: {blend.error:.3g} of 255, where a fill by "
+        line += f" Error to expect, measured on held-out pixels: {blend.error:.3g} of 255, where a fill by "
         line += f"the mean has {blend.simple_error:.3g}."
     console.print(line, markup=False, highlight=False)
 

@@ -83,8 +83,9 @@ def _check(request: Request) -> None:
         _refuse([name for name in names if getattr(request, name)])
     if request.intervals is not None:
         require_number("--intervals", request.intervals, above=0, below=1)
-    if request.report is not None and find_spec("matplotlib") is None:
-        raise MissingDependency("A report needs matplotlib: pip install 'manifill[plots]'.")
+    absent = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+    if request.report is not None and absent:
+        raise MissingDependency(f"A report needs {' and '.join(absent)}: pip install 'manifill[plots]'.")
     tables = [path for path in (request.output, *request.tables_of_draws) if path != files.PIPE]
     others = [path for path in (request.report, request.save) if path is not None]
     if len({path.resolve() for path in (*tables, *others)}) < len(tables) + len(others):

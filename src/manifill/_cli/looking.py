@@ -82,10 +82,10 @@ def _show(found: Inspection) -> None:
 def compare(
     source: Path, types: dict[str, str], reading: dict[str, Any], share: float, seed: int, as_json: bool
 ) -> None:
-    """Say who fills hidden values best."""
+    """Say who fills held-out values best."""
     table = files.read(source, words=words.of_words(types), **reading)
     with progress_bar() as bar:
-        task = bar.add_task("hiding known values")
+        task = bar.add_task("holding out known values")
         with listening(lambda line: bar.update(task, description=line)):
             found = compare_fills(table, types=types, share=share, random_state=seed)
     if as_json:
@@ -93,7 +93,7 @@ def compare(
         return
     out = Console()
     methods = list(found.seconds)
-    grid = Grid("column", "type", "hidden", *methods, "in", box=None)
+    grid = Grid("column", "type", "held out", *methods, "in", box=None)
     for one in found.scores:
         best = min(one.errors.values())
         share_wrong = one.measure == "wrong"
@@ -102,7 +102,7 @@ def compare(
             for error in one.errors.values()
         ]
         measure = "wrong" if share_wrong else "RMSE"
-        grid.add_row(escape(str(one.column)), one.kind, f"{one.hidden:,}", *cells, measure)
+        grid.add_row(escape(str(one.column)), one.kind, f"{one.held_out:,}", *cells, measure)
     grid.add_section()
     grid.add_row("relative", "", "", *(f"{one:.3f}" for one in found.overall.values()))
     grid.add_row("seconds", "", "", *(f"{one:.1f}" for one in found.seconds.values()))

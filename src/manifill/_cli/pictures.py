@@ -104,8 +104,10 @@ def run(request: Request) -> None:
 def _check(request: Request) -> None:
     """Refuse, before any work is done, what cannot be done."""
     drawn = [path for path in (request.preview, request.sheet, request.report) if path is not None]
-    if drawn and find_spec("matplotlib") is None:
-        raise MissingDependency("Drawing needs matplotlib: pip install 'manifill[plots]'.")
+    needed = ["matplotlib"] if request.report is None else ["matplotlib", "jinja2"]
+    absent = [name for name in needed if find_spec(name) is None]
+    if drawn and absent:
+        raise MissingDependency(f"Drawing needs {' and '.join(absent)}: pip install 'manifill[plots]'.")
     paths = [request.source, request.output, *drawn]
     if len({path.resolve() for path in paths}) < len(paths):
         raise InvalidInput(f"Every file needs a name of its own; got {', '.join(map(str, paths))}.")
@@ -193,6 +195,6 @@ def _line(summary: dict[str, Any]) -> str:
     line = f"{summary['output']}: restored {summary['damaged']:.1%} of {summary['pictures']} pictures "
     line += f"of {width} × {height} in {summary['seconds']:.1f} s; {summary['because']}."
     if summary["error"] is not None:
-        line += f" Error to expect, measured on hidden pixels: {summary['error']:.3g}, "
+        line += f" Error to expect, measured on held-out pixels: {summary['error']:.3g}, "
         line += f"where a fill by the mean has {summary['simple_error']:.3g}."
     return line

@@ -10,16 +10,16 @@ import numpy as np
 
 from manifill._checks import complaint, is_word, require_number
 from manifill._fillers.sweep import (
-    FixedOrder,
     GivenStart,
     LinearStart,
-    MeanStart,
-    MissingnessOrder,
-    NormalStart,
     Order,
-    RandomOrder,
     Schedule,
     Start,
+    fixed_order,
+    mean_start,
+    missingness_order,
+    normal_start,
+    random_order,
 )
 from manifill.errors import InvalidInput
 from manifill.kernels import (
@@ -88,14 +88,14 @@ FEW_COLUMNS = 10
 MANY_COLUMNS = 300
 STARTS: Mapping[str, Callable[[], Start | None]] = {
     "auto": lambda: None,
-    "mean": MeanStart,
+    "mean": lambda: mean_start,
     "linear": LinearStart,
-    "normal": NormalStart,
+    "normal": lambda: normal_start,
 }
 ORDERS: Mapping[str, Callable[[], Order]] = {
-    "random": RandomOrder,
-    "fixed": FixedOrder,
-    "missingness": MissingnessOrder,
+    "random": lambda: random_order,
+    "fixed": lambda: fixed_order,
+    "missingness": lambda: missingness_order,
 }
 
 

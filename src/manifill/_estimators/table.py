@@ -15,7 +15,7 @@ from manifill._estimators.inputs import read_source
 from manifill._estimators.options import Sweep
 from manifill._fillers import Fill
 from manifill.errors import InvalidInput
-from manifill.tables import Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source
+from manifill.tables import ArrayTable, Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, deviation, table_accuracy
 from manifill.tables.frames import TIMES
 
@@ -124,7 +124,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
             )
         self._table, self._encoding, self.fields_ = table, encoding, encoding.fields
         self.n_features_in_ = len(table.names)
-        self.feature_names_in_ = np.array(table.names, dtype=object)
+        if not isinstance(table, ArrayTable):  # columns of arrays have no names
+            self.feature_names_in_ = np.array(table.names, dtype=object)
         self.imputer_ = IGHImputer(
             self.kernel,
             solver=self.solver,
@@ -183,7 +184,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns that come out: those that went in."""
         check_is_fitted(self)
-        return self.feature_names_in_
+        return np.array([field.name for field in self.fields_], dtype=object)
 
     @property
     def accuracy_(self) -> TableAccuracy:

@@ -75,13 +75,12 @@ class LagExtension:
     model: Model
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
-        d, times = given.shape[1], self.problem.times
+        d = given.shape[1]
         context = np.zeros((len(given), d + 1))
         if moments is not None:
             there = ~np.isnan(moments)
             lags = timeline_of(self.problem).at(moments[there]) * self.problem.scaling.weight
-            when = (moments[there] - times.mean()) / (float(times.std()) or 1.0)
-            context[there] = np.column_stack([lags, when])
+            context[there] = np.column_stack([lags, _standardised(moments[there], self.problem.times)])
         return self.model.complete(np.hstack([given, context]))[:, :d].astype(given.dtype)
 
 
@@ -107,6 +106,14 @@ def timeline_of(problem: Problem) -> "Timeline":
     return Timeline(np.where(problem.M, np.nan, problem.deviations), problem.times)
 
 
+def _standardised(moments: Array, times: Array) -> Array:
+    """Moments in standard deviations of the times fitted; these may be of any size, so their span comes first."""
+    first, last = times.min(), times.max()
+    span = (last - first) or 1.0
+    fitted = (times - first) / span
+    return np.asarray(((moments - first) / span - fitted.mean()) / (float(fitted.std()) or 1.0))
+
+
 def with_lags(problem: Problem) -> Problem:
     """The problem with the lag feature of every column, and the time, as context. All rows then take part.
 
@@ -115,8 +122,7 @@ def with_lags(problem: Problem) -> Problem:
     what a column counts.
     """
     scaling, (n, d), times = problem.scaling, problem.shape, problem.times
-    when = (times - times.mean()) / (float(times.std()) or 1.0)
-    context = np.column_stack([timeline_of(problem).features() * scaling.weight, when])
+    context = np.column_stack([timeline_of(problem).features() * scaling.weight, _standardised(times, times)])
     ones = np.ones(d + 1)
     return replace(
         problem,

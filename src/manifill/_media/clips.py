@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -122,12 +121,11 @@ class VideoFile:
         except av.FFmpegError as error:
             raise InvalidInput(f"{self.path} cannot be decoded: {error}. Is it damaged?") from error
 
+    # There is nothing to close; callers, `_cli.frames` among them, use it in `with` statements all the same.
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing stays open between two readings."""
 
 

@@ -6,29 +6,16 @@ count; pixels from 0 at the upper left corner.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from manifill._arrays import Mask
 from manifill._checks import require_number
-from manifill._media.detection import found
+from manifill._media.detection import found as found
+from manifill._media.pages import Pixels
 from manifill.errors import InvalidInput
 
-__all__ = [
-    "boxes",
-    "by_alpha",
-    "by_mask",
-    "by_nan",
-    "by_value",
-    "columns",
-    "found",
-    "frames",
-    "parse_colour",
-]
-
-Pixels = npt.NDArray[Any]
 Shape = tuple[int, ...]
 """(n, height, width), and channels or none."""
 
@@ -64,12 +51,9 @@ def by_value(values: Pixels, value: float | Sequence[float], *, tolerance: float
             f"The damaged value must be a number or one for each channel; got {wanted.size} for pictures "
             f"with {channels}. Give {'a grey value' if channels == 1 else 'a colour such as #ff00ff'}."
         )
-    gone = np.ones(values.shape[:-1], dtype=bool)
-    for channel in range(channels):
-        own = wanted[channel % wanted.size]
-        low, high = own - tolerance, own + tolerance
-        gone &= (values[..., channel] >= low) & (values[..., channel] <= high)
-    return gone
+    each = zip(np.moveaxis(values, -1, 0), np.broadcast_to(wanted, channels), strict=True)
+    alike = [(part >= own - tolerance) & (part <= own + tolerance) for part, own in each]
+    return np.asarray(np.logical_and.reduce(alike))
 
 
 def by_alpha(alpha: Pixels) -> Mask:

@@ -6,7 +6,6 @@ or light as anything, and be strewn at random or fill holes that are not the bac
 clear is left to the user.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,18 +42,6 @@ def found(values: npt.NDArray[Any]) -> tuple[Mask, str]:
     return gone, f"{', '.join(reasons)}: {_count(gone)}"
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A colour that may be damage."""
-
-    colour: npt.NDArray[Any]
-    gone: Mask
-    strewn: bool
-
-    def __str__(self) -> str:
-        return _said(self.colour)
-
-
 def _by_colour(values: npt.NDArray[Any]) -> tuple[Mask, list[str]]:
     some = values[:: max(1, int(values.size // values.shape[-1] // SAMPLE))]
     colours = _frequent(some)
@@ -68,18 +55,15 @@ def _by_colour(values: npt.NDArray[Any]) -> tuple[Mask, list[str]]:
         if not random and _background(gone):
             continue
         if _extreme(some[clear], colour) and _apart(some, steps, gone, clear):
-            accepted.append(_Candidate(colour, gone, random))
-    filled = [one for one in accepted if not one.strewn]
-    if len(filled) > 1 or len(accepted) > 3:
-        raise InvalidInput(
-            f"Several colours might be damage: {', '.join(map(str, accepted))}. Say which: give "
-            "--value or --mask."
-        )
+            accepted.append((colour, random))
+    if sum(not random for _, random in accepted) > 1 or len(accepted) > 3:
+        several = ", ".join(_said(colour) for colour, _ in accepted)
+        raise InvalidInput(f"Several colours might be damage: {several}. Say which: give --value or --mask.")
     gone = np.zeros(values.shape[:3], dtype=bool)
     reasons = []
-    for one in accepted:
-        gone |= _is(values, one.colour)
-        reasons.append(f"pixels that are exactly {one}{', strewn at random' if one.strewn else ''}")
+    for colour, random in accepted:
+        gone |= _is(values, colour)
+        reasons.append(f"pixels that are exactly {_said(colour)}{', strewn at random' if random else ''}")
     return gone, reasons
 
 
@@ -90,9 +74,8 @@ def _frequent(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     if len(counts) < 8:
         return []  # a drawing
     reach = 4
-    padded = np.pad(counts.astype(float), reach, mode="reflect")
-    around = sum(np.roll(padded, shift) for shift in range(-reach, reach + 1)) - padded
-    expected = np.asarray(around)[reach:-reach] / (2 * reach)
+    around = np.repeat([1, 0, 1], [reach, 1, reach]) / (2 * reach)
+    expected = np.convolve(np.pad(counts, reach, mode="reflect"), around, mode="valid")
     least = max(12, 0.0005 * len(flat))
     chosen = np.flatnonzero((counts >= least) & (counts >= STANDS_OUT * expected))
     chosen = chosen[np.argsort(-counts[chosen], kind="stable")][:8]
@@ -116,10 +99,8 @@ def _pairs(array: npt.NDArray[Any]) -> list[tuple[npt.NDArray[Any], npt.NDArray[
 
 
 def _is(values: npt.NDArray[Any], colour: npt.NDArray[Any]) -> Mask:
-    same = np.ones(values.shape[:-1], dtype=bool)
-    for channel, part in enumerate(colour):
-        same &= values[..., channel] == part
-    return same
+    alike = [values[..., channel] == part for channel, part in enumerate(colour)]
+    return np.asarray(np.logical_and.reduce(alike))
 
 
 def _extreme(known: npt.NDArray[Any], colour: npt.NDArray[Any]) -> bool:
@@ -177,16 +158,16 @@ def _stuck(values: npt.NDArray[Any]) -> Mask:
     n, height, width, _ = values.shape
     if n < 5:
         return np.zeros((height, width), dtype=bool)
+    from scipy.ndimage import convolve
+
     still = (values == values[:1]).all(axis=(0, 3))
     spread = np.ptp(values, axis=0).max(axis=-1).astype(float)
-    high, low = float(values.max()), float(values.min())
-    lively = np.zeros((height + 2, width + 2))
-    lively[1:-1, 1:-1] = spread > 0.1 * (high - low)
-    inside = np.pad(np.ones((height, width)), 1)
-    sides = [(i, j) for i in range(3) for j in range(3) if (i, j) != (1, 1)]
-    varying = sum(lively[i : i + height, j : j + width] for i, j in sides)
-    there = sum(inside[i : i + height, j : j + width] for i, j in sides)
-    stuck: Mask = still & (np.asarray(varying) >= 0.75 * np.asarray(there))
+    lively = spread > 0.1 * (float(values.max()) - float(values.min()))
+    ring = [[1, 1, 1], [1, 0, 1], [1, 1, 1]]
+    varying, there = (
+        convolve(one.astype(int), ring, mode="constant") for one in (lively, np.ones_like(lively))
+    )
+    stuck: Mask = still & (varying >= 0.75 * there)
     return stuck if stuck.mean() <= 0.1 else np.zeros_like(stuck)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from manifill._media import pages, png
-from manifill._media.libraries import pillow
+from manifill._media.libraries import imagecodecs, pillow
 from manifill._media.pages import Pixels, Tiff
 from manifill.errors import InvalidInput, ManifillError
 
@@ -74,6 +74,7 @@ def read_picture(path: Path) -> tuple[Pixels, Pixels | None, Origin]:
         values, alpha = found[0]
         return values, alpha, Origin(path.name, "TIFF", "TIFF", "", how.changes, alpha is not None, tiff=how)
     Image = pillow()
+    imagecodecs()  # writes PNG files: that it is missing is better said before the work
     try:
         with Image.open(path) as picture:
             return _read(path, picture)
@@ -113,13 +114,13 @@ def _read(path: Path, picture: Any) -> tuple[Pixels, Pixels | None, Origin]:
     if getattr(picture, "n_frames", 1) > 1 and picture.format != "MPO":
         changes.append(f"holds {picture.n_frames} pictures, of which only the first is read")
     info = dict(picture.info)
-    deep = form == "PNG" and png.is_deep(path)
-    if deep:
+    if form == "PNG" and png.is_deep(path):
         pixels: Pixels = png.read_deep(path)
     else:
         picture.load()
         pixels = _pixels(path, picture)
-    info |= {"exif": info.get("exif") or picture.getexif().tobytes()}
+    if exif := picture.getexif():
+        info.setdefault("exif", exif.tobytes())
     if picture.mode == "CMYK":
         info.pop("icc_profile", None)
         changes.append("was CMYK and is written as RGB without its colour profile")
@@ -132,9 +133,6 @@ def _read(path: Path, picture: Any) -> tuple[Pixels, Pixels | None, Origin]:
     alpha = np.ascontiguousarray(pixels[..., -1]) if pixels.shape[2] > channels else None
     lost = form in ("JPEG", "GIF") or (form == "BMP" and alpha is not None)
     chunks = png.kept_chunks(path) if form == "PNG" else png.chunks_for(info) if lost else ()
-    if "exif" in info and len(info["exif"]) <= 14:  # an empty one
-        chunks = tuple(chunk for chunk in chunks if chunk[0] != b"eXIf" or form == "PNG")
-        del info["exif"]
     origin = Origin(
         path.name,
         form,
@@ -155,15 +153,8 @@ def _pixels(path: Path, picture: Any) -> Pixels:
             f"{path} has 16 bits a channel, which is read from PNG and TIFF files only; convert it."
         )
     see_through = "transparency" in picture.info or "A" in picture.mode
-    if picture.mode.startswith("I"):  # 16 bits, grey
-        grey = np.asarray(picture)
-        if grey.min() < 0 or grey.max() > 65535:
-            raise InvalidInput(f"{path} must have 8 or 16 bits a pixel; it has 32. Convert it.")
-        grey = grey.astype(np.uint16)
-        if not see_through:
-            return grey[..., None]
-        key = picture.info["transparency"]
-        return np.dstack([grey, np.where(grey == key, 0, 65535).astype(np.uint16)])
+    if picture.mode.startswith("I"):  # PPM, 16 bits, grey
+        return np.asarray(picture).astype(np.uint16)[..., None]
     if picture.mode in ("1", "L", "LA"):
         mode = "LA" if see_through else "L"
     elif picture.mode == "F":

@@ -14,8 +14,18 @@ def pillow() -> Any:
     return Image
 
 
+def imagecodecs() -> Any:
+    """For pixels of PNG files in any depth, and for the compressions of TIFF files."""
+    try:
+        import imagecodecs
+    except ImportError:
+        raise MissingDependency("Pictures need imagecodecs: pip install 'manifill[images]'.") from None
+    return imagecodecs
+
+
 def tifffile() -> Any:
     """For TIFF files, whose depths and pages Pillow knows in part only."""
+    imagecodecs()  # without which it reads and writes few compressions
     try:
         import tifffile
     except ImportError:

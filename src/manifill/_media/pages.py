@@ -1,28 +1,28 @@
 """TIFF files: pages ↔ pixels, in the file's own depth and compression, with its tags."""
 
 import io
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from manifill._media import libraries
-from manifill.errors import InvalidInput, ManifillError, MissingDependency
+from manifill.errors import InvalidInput, ManifillError
 
 Pixels = npt.NDArray[Any]
 
+NAMED = {"description": 270, "software": 305, "datetime": 306, "iccprofile": 34675, "resolutionunit": 296}
+"""Tags that tifffile writes by name."""
 OWN = frozenset(
     [254, 255, 256, 257, 258, 259, 262, 263, 266, 273, 277, 278, 279, 284, 297, 317, 320, 322, 323, 324, 325]
 ).union(
     [330, 338, 339, 347, 512, 513, 514, 529, 530, 531, 532, 32997, 34665, 34853, 40965, 50838, 50839],
-    [282, 283, 296, 270, 305, 306, 34675],  # given by name below
+    [282, 283, *NAMED.values()],
 )
 """Tags that follow from the pixels and the way they are written, or point into the old file."""
 LOSSLESS = {1: "none", 5: "lzw", 8: "zlib", 32773: "packbits", 32946: "zlib", 34925: "lzma", 50000: "zstd"}
-PILLOW = {"lzw": "tiff_lzw", "packbits": "packbits", "zstd": "zstd"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Tiff:
     compression: str = "none"
     predictor: bool = False
     photometric: str = "minisblack"
-    extrasamples: str = "unassalpha"
+    extrasamples: int = 2
+    """What a channel more is, in the numbers of TIFF; 2 is plain opacity."""
     bigtiff: bool = False
     byteorder: str = "<"
     tags: tuple[dict[str, Any], ...] = field(default=(), repr=False)
@@ -59,7 +60,7 @@ def read_pages(path: Path) -> tuple[list[tuple[Pixels, Pixels | None]], Tiff]:
                     f"{path} keeps pictures outside its pages; save it with one picture a page."
                 )
             pixels = [_page(path, number, page) for number, page in enumerate(pages)]
-            return pixels, _kind(file, pages, *pixels[0])
+            return pixels, _kind(file, pages)
     except ManifillError:
         raise
     except Exception as error:  # tifffile's own, struct's, zlib's, codecs' …
@@ -71,10 +72,6 @@ def encoded(values: Pixels, alpha: Pixels | None, how: Tiff) -> memoryview:
     file = io.BytesIO()
     pixels = values if alpha is None else np.concatenate([values, alpha[..., None]], axis=-1)
     pixels = pixels[..., 0] if pixels.shape[-1] == 1 else pixels
-    tags = how.tags or ({},)
-    if how.compression in PILLOW and not _has(how.compression):
-        _write_by_pillow(file, pixels, how, tags[0])
-        return file.getbuffer()
     options = {
         "photometric": "rgb" if values.shape[-1] == 3 else how.photometric,
         "compression": None if how.compression == "none" else how.compression,
@@ -83,13 +80,14 @@ def encoded(values: Pixels, alpha: Pixels | None, how: Tiff) -> memoryview:
         "planarconfig": None if values.shape[-1] == 1 and alpha is None else "contig",
         "metadata": None,
     }
-    one_by_one = any(page != {**tags[0], "description": None} for page in tags[1:])
+    first, *others = how.tags
+    one_by_one = any(page != {**first, "description": None} for page in others)
     with libraries.tifffile().TiffWriter(file, bigtiff=how.bigtiff, byteorder=how.byteorder) as writer:
         if one_by_one:
-            for page, said in zip(pixels, tags, strict=True):
+            for page, said in zip(pixels, how.tags, strict=True):
                 writer.write(page, **options, **said)
-        else:
-            writer.write(pixels, **options, **tags[0])
+        else:  # at once: ImageJ takes the pages of its stacks to lie one behind the other
+            writer.write(pixels, **options, **first)
     return file.getbuffer()
 
 
@@ -97,7 +95,7 @@ def _page(path: Path, number: int, page: Any) -> tuple[Pixels, Pixels | None]:
     which = f"{path}, page {number + 1}"
     if page.photometric.name not in ("MINISBLACK", "MINISWHITE", "RGB", "PALETTE", "YCBCR"):
         raise InvalidInput(f"{which} must be grey or RGB; it is {page.photometric.name}. Convert it.")
-    pixels = _decoded(path, number, page)
+    pixels: Pixels = page.asarray()
     if page.photometric.name == "PALETTE" and pixels.ndim == 2:
         colours = page.colormap if page.colormap.max() > 255 else page.colormap * 257
         small = not (colours % 257).any() or not (colours & 255).any()
@@ -111,48 +109,16 @@ def _page(path: Path, number: int, page: Any) -> tuple[Pixels, Pixels | None]:
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
     if pixels.ndim != 3 or pixels.shape[2] not in (1, 2, 3, 4):
         raise InvalidInput(f"{which} must be grey or colour; its shape is {pixels.shape}. Split it.")
+    if page.photometric.name == "YCBCR" and int(page.compression) in LOSSLESS:  # others decode to RGB
+        size = pixels.shape[1::-1]
+        pixels = np.asarray(libraries.pillow().frombytes("YCbCr", size, pixels.tobytes()).convert("RGB"))
     own = pixels.dtype.newbyteorder("=")
     channels = 1 if pixels.shape[2] < 3 else 3
     values = np.ascontiguousarray(pixels[..., :channels].astype(own))
     return values, None if pixels.shape[2] == channels else np.ascontiguousarray(pixels[..., -1].astype(own))
 
 
-def _decoded(path: Path, number: int, page: Any) -> Pixels:
-    """The page by tifffile, or by Pillow where that lacks a codec and Pillow knows the depth."""
-    try:
-        pixels: Pixels = page.asarray()
-        return pixels
-    except (ValueError, KeyError, ImportError) as error:
-        if not re.search("imagecodecs|compression", str(error)):
-            raise
-        if page.dtype is None or (page.dtype.itemsize > 1 and page.samplesperpixel > 1):
-            raise MissingDependency(
-                f"{path} is compressed by {page.compression.name}, which needs imagecodecs: "
-                "pip install imagecodecs."
-            ) from None
-        with libraries.pillow().open(path) as picture:
-            picture.seek(number)
-            turned = int(picture.tag_v2.get(274, 1))
-            modes = {"1": "1", "L": "L", "P": "P", "LA": "LA", "RGBA": "RGBA", "F": "F", "I": "I"}
-            mode = modes.get(picture.mode, picture.mode if picture.mode.startswith("I;") else "RGB")
-            return _as_stored(np.asarray(picture.convert(mode) if mode != picture.mode else picture), turned)
-
-
-def _as_stored(shown: Pixels, orientation: int) -> Pixels:
-    """Pixels as they lie in the file, from how Pillow shows them by the tag of orientation."""
-    back = {
-        2: lambda pixels: pixels[:, ::-1],
-        3: lambda pixels: pixels[::-1, ::-1],
-        4: lambda pixels: pixels[::-1],
-        5: lambda pixels: pixels.swapaxes(0, 1),
-        6: lambda pixels: np.rot90(pixels, 1),
-        7: lambda pixels: pixels[::-1, ::-1].swapaxes(0, 1),
-        8: lambda pixels: np.rot90(pixels, -1),
-    }
-    return np.asarray(back[orientation](shown)) if orientation in back else shown
-
-
-def _kind(file: Any, pages: list[Any], values: Pixels, alpha: Pixels | None) -> Tiff:
+def _kind(file: Any, pages: list[Any]) -> Tiff:
     first = pages[0]
     changes = []
     compression = LOSSLESS.get(int(first.compression))
@@ -164,17 +130,11 @@ def _kind(file: Any, pages: list[Any], values: Pixels, alpha: Pixels | None) -> 
     if first.bitspersample == 1:
         changes.append("is written with 8 bits a pixel: black and white alone may not fit the fills")
     white = first.photometric.name == "MINISWHITE" and first.bitspersample > 1
-    if compression in PILLOW and not _has(compression):
-        depths = ("uint8",) if values.shape[-1] == 3 or alpha is not None else ("uint8", "uint16", "float32")
-        if white or str(values.dtype) not in depths or 1 in first.extrasamples:
-            changes.append(f"is written with deflate: {first.compression.name} needs imagecodecs")
-            compression = "zlib"
-    named = {2: "unassalpha", 1: "assocalpha", 0: "unspecified"}
     return Tiff(
         compression=compression or "zlib",
-        predictor=int(first.predictor) == 2 and compression not in (None, "none", "packbits"),
+        predictor=int(first.predictor) > 1 and compression not in (None, "none", "packbits"),
         photometric="miniswhite" if white else "minisblack",
-        extrasamples=named.get(int((*first.extrasamples, 2)[0]), "unassalpha"),
+        extrasamples=int(min([2, *first.extrasamples[:1]])),
         bigtiff=bool(file.is_bigtiff),
         byteorder=file.byteorder,
         tags=tuple(_said(page) for page in pages),
@@ -185,9 +145,8 @@ def _kind(file: Any, pages: list[Any], values: Pixels, alpha: Pixels | None) -> 
 def _said(page: Any) -> dict[str, Any]:
     """What a page says beside its pixels, as arguments of tifffile's `write`."""
     tags = page.tags
-    words = {"description": 270, "software": 305, "datetime": 306, "iccprofile": 34675, "resolutionunit": 296}
     said: dict[str, Any] = {
-        name: _bytes(tags[code].value) if code in tags else None for name, code in words.items()
+        name: _bytes(tags[code].value) if code in tags else None for name, code in NAMED.items()
     }
     said["software"] = said["software"] or False
     plain = int(page.planarconfig) == 1 and page.photometric.name != "PALETTE" and page.bitspersample > 1
@@ -207,41 +166,3 @@ def _said(page: Any) -> dict[str, Any]:
 
 def _bytes(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else int(value) if hasattr(value, "name") else value
-
-
-def _has(compression: str) -> bool:
-    """Whether tifffile can compress this way."""
-    compressors = libraries.tifffile().TIFF.COMPRESSORS
-    try:
-        return compressors[libraries.tifffile().COMPRESSION[compression.upper()]] is not None
-    except (KeyError, ImportError):
-        return False
-
-
-def _write_by_pillow(file: IO[bytes], pixels: Pixels, how: Tiff, said: dict[str, Any]) -> None:
-    """By Pillow, whose libtiff has compressions which tifffile leaves to another library."""
-    image = libraries.pillow()
-    from PIL import TiffImagePlugin
-
-    pages = [image.fromarray(page) for page in pixels]
-    tags = TiffImagePlugin.ImageFileDirectory_v2()
-    for name, code in (("description", 270), ("software", 305), ("datetime", 306), ("resolutionunit", 296)):
-        if said.get(name):
-            value = said[name]
-            tags[code] = value.decode("utf-8", "replace").rstrip("\0") if isinstance(value, bytes) else value
-    for code, (above, below) in zip((282, 283), said.get("resolution", ()), strict=False):
-        tags[code] = TiffImagePlugin.IFDRational(above, below)
-    for code, dtype, _, value, _ in said.get("extratags", ()):
-        tags.tagtype[code] = dtype
-        tags[code] = value.decode("utf-8", "replace") if dtype == 2 and isinstance(value, bytes) else value
-    if how.predictor:
-        tags[317] = 2
-    pages[0].save(
-        file,
-        format="TIFF",
-        compression=PILLOW[how.compression],
-        save_all=True,
-        append_images=pages[1:],
-        tiffinfo=tags,
-        icc_profile=said.get("iccprofile"),
-    )

@@ -7,8 +7,7 @@ with whatever exception ends the writing.
 import os
 import secrets
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -22,14 +21,6 @@ __all__ = ["ENDINGS", "Frame", "VideoFile", "VideoStack", "VideoWriter"]
 
 ENDINGS = (".mp4", ".m4v", ".mov", ".mkv", ".avi", ".webm", ".npy")
 """What can be written."""
-
-
-class _Sink(Protocol):
-    def write(self, frame: Frame) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def abandon(self) -> None: ...
 
 
 class VideoWriter:
@@ -64,7 +55,7 @@ class VideoWriter:
         self.lossless = lossless
         self.n_frames = 0
         self._part = self.path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
-        self._sink: _Sink | None = None
+        self._sink: Encoder | _Stack | None = None
 
     def __enter__(self) -> Self:
         size = self.width, self.height
@@ -95,9 +86,7 @@ class VideoWriter:
         self._sink.write(np.ascontiguousarray(frame))
         self.n_frames += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         assert self._sink is not None
         sink, self._sink = self._sink, None
         try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from manifill._arrays import Array, Indices, Mask, to_numpy
 from manifill._fillers import Run
-from manifill._fillers.sweep import Ensemble, MeanStart, Schedule, Start, Sweeper, SweepLimit
+from manifill._fillers.sweep import Ensemble, Schedule, Start, Sweeper, SweepLimit, mean_start
 from manifill._problem import Problem
 from manifill._selection.portfolio import Pair
 from manifill._threads import Workers, share
@@ -36,8 +36,6 @@ _SWEEPS = 2
 # too large a ridge win. Olivetti, 70 % missing, RMSE of the fills chosen, over six masks: .0637 to .0639;
 # with two sweeps and half as many columns .0637 to .0656.
 _BASE_SWEEPS = 3
-# Over-relaxation, and the share by which it must lower the error to be used.
-_RELAXATION, _MIN_IMPROVEMENT = 1.5, 3e-3
 # Rows up to which whole runs side by side are faster than one after the other with all threads.
 _SIDE_BY_SIDE_ROWS = 1000
 
@@ -74,7 +72,7 @@ class Screening:
         own = d - problem.n_context
         count = math.ceil(_ENTRIES / max(_SHARE * float((~problem.M[:, :own]).sum()), 1.0))
         count = min(count, _MAX_SETS)
-        self._sweeper = replace(base, schedule=Schedule.auto(d, n), start=MeanStart())
+        self._sweeper = replace(base, schedule=Schedule.auto(d, n), start=mean_start)
         self._run = replace(run, device=None)
         self._seeds = run_rng.integers(2**32, size=count)
         self._rows = n
@@ -88,7 +86,7 @@ class Screening:
             shown = holdout_rng.permutation(own)[:n_shown]
             self.held_out = [self._narrowed(problem, entries, shown) for entries in sets]
         self.truth = np.concatenate([one.truth for one in self.held_out])
-        self._starts: list[Start] = [MeanStart()] * count
+        self._starts: list[Start] = [mean_start] * count
         self.pairs: list[Pair] = []
         self._fills: list[Array] = []
 
@@ -119,7 +117,7 @@ class Screening:
         for start in starts:
             self._starts = [self._computed_once(start, i) for i in range(len(self.held_out))]
             fills = self._fills_of(pairs)
-            error = sum(root_mean_square(fill[-1] - self.truth) for fill in fills)
+            error = sum(root_mean_square(fill - self.truth) for fill in fills)
             found.append((error if math.isfinite(error) else math.inf, self._starts, fills, start))
         _, self._starts, fills, start = min(found, key=lambda one: one[0])
         self._fills += fills
@@ -132,11 +130,11 @@ class Screening:
         return lambda problem, rng: Z
 
     def _fills_of(self, pairs: list[Pair]) -> list[Array]:
-        """What each of these candidates makes of all held-out entries, (sweeps, h)."""
+        """What each of these candidates makes of all held-out entries, (h,)."""
         tasks = [(pair, i) for pair in pairs for i in range(len(self.held_out))]
         fills = side_by_side(self._fill_by, tasks, self._run, self._rows)
         each = range(0, len(fills), len(self.held_out))
-        return [np.concatenate(fills[first : first + len(self.held_out)], axis=1) for first in each]
+        return [np.concatenate(fills[first : first + len(self.held_out)]) for first in each]
 
     @property
     def best(self) -> Pair:
@@ -149,30 +147,19 @@ class Screening:
 
     @property
     def _errors(self) -> list[float]:
-        return [root_mean_square(fill[-1] - self.truth) for fill in self._fills]
+        return [root_mean_square(fill - self.truth) for fill in self._fills]
 
-    def weights(self, most: int, n_core: int) -> Array:
-        """Weights of the candidates so far, at most `most` positive; the first have a prior weight."""
-        prior = (np.arange(len(self.pairs)) < n_core) / most
-        return stack(np.array(self._fills)[:, -1], self.truth, most, prior)
+    def weights(self, most: int) -> Array:
+        """Weights of the candidates so far, at most `most` of them positive."""
+        return stack(np.array(self._fills), self.truth, most)
 
     def evidence(self, weights: Array) -> Evidence | None:
         """What these candidates together made of the held-out entries; None where some columns have none."""
         taken = np.flatnonzero(weights)
         if self._narrow or not taken.size:
             return None
-        found = np.tensordot(weights[taken], np.array([self._fills[i][-1] for i in taken]), axes=1)
+        found = np.tensordot(weights[taken], np.array([self._fills[i] for i in taken]), axes=1)
         return Evidence.of(self.held_out, found, np.ones(self.held_out[0].problem.shape[1]))
-
-    def relaxation(self, weights: Array) -> float:
-        """Over-relaxation that is best by the last sweep of these candidates; 1 for none."""
-        taken = np.flatnonzero(weights)
-        if not taken.size:
-            return 1.0
-        *_, before, after = np.tensordot(weights[taken], np.array([self._fills[i] for i in taken]), axes=1)
-        further = root_mean_square(before + _RELAXATION * (after - before) - self.truth)
-        better = further < (1 - _MIN_IMPROVEMENT) * root_mean_square(after - self.truth)
-        return _RELAXATION if better else 1.0
 
     def trials(self, weights: Array) -> tuple[Trial, ...]:
         """All candidates, those of most weight first and then by error."""
@@ -183,22 +170,19 @@ class Screening:
         return tuple(sorted(trials, key=lambda trial: (-trial.weight, trial.error)))
 
     def _fill_by(self, task: tuple[Pair, int], run: Run) -> Array:
-        """What a candidate makes of held-out entries, sweep by sweep (sweeps, h); NaN where it fails."""
+        """What a candidate makes of held-out entries (h,); NaN where it fails or the time is up."""
         pair, i = task
         held_out = self.held_out[i]
-        fills: list[Array] = []
-        if not run.time_is_up:
-            rng = np.random.default_rng(self._seeds[i])
-            sweeper = replace(self._sweeper, ensemble=Ensemble.of(*pair), start=self._starts[i])
-            try:
-                for fill in sweeper.run(held_out.problem, rng, run, [SweepLimit(_SWEEPS)]):
-                    if fill.sweep > len(fills):
-                        fills.append(held_out.found(to_numpy(fill.Z)))
-            except ManifillError:  # a kernel that is not positive semi-definite on these rows
-                fills = []
-        if len(fills) < _SWEEPS:
-            return np.full((_SWEEPS, len(held_out.truth)), np.nan)
-        return np.array(fills)
+        failed = np.full(len(held_out.truth), np.nan)
+        if run.time_is_up:
+            return failed
+        rng = np.random.default_rng(self._seeds[i])
+        sweeper = replace(self._sweeper, ensemble=Ensemble.of(*pair), start=self._starts[i])
+        try:
+            *_, last = sweeper.run(held_out.problem, rng, run, [SweepLimit(_SWEEPS)])
+        except ManifillError:  # a kernel that is not positive semi-definite on these rows
+            return failed
+        return held_out.found(to_numpy(last.Z)) if last.sweep == _SWEEPS else failed
 
 
 def side_by_side(

@@ -13,11 +13,11 @@ from manifill._fillers.sweep import (
     Ensemble,
     GivenStart,
     LinearStart,
-    MeanStart,
     RelativeChange,
     StoppingRule,
     Sweeper,
     SweepLimit,
+    mean_start,
 )
 from manifill._problem import Problem
 from manifill._selection.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
@@ -53,7 +53,7 @@ _MIN_IMPROVEMENT = 2e-3
 # Held-out entries with which one sweep without gain is enough to stop; with fewer it takes two.
 _CERTAIN_ENTRIES = 1500
 # Large tables go on from the fill of the validation run, which is nearly that of the whole, for this many
-# sweeps; for twice as many where sweeps are slow to settle.
+# sweeps.
 _WARM_SWEEPS = 3
 # Sweeps where nothing can be held out.
 _SWEEPS_WITHOUT_EVIDENCE = 6
@@ -112,7 +112,7 @@ def tune(problem: Problem, choices: Candidates, run: Run, rng: np.random.Generat
     sweeps, start = tuned.sweeper.max_sweeps, sweeper.start
     if go_on and large(problem) and tuned.errors:
         start = tuned.sweeper.start
-        sweeps = min((2 if sweeper.relaxation > 1 else 1) * _WARM_SWEEPS, sweeps)
+        sweeps = min(_WARM_SWEEPS, sweeps)
     return replace(tuned, sweeper=replace(tuned.sweeper, start=start, max_sweeps=sweeps), trials=trials)
 
 
@@ -123,7 +123,7 @@ def _screened(
     sample_rng: np.random.Generator,
     screening_rng: np.random.Generator,
 ) -> tuple[Sweeper, tuple[Trial, ...], Evidence | None]:
-    """Start, kernels, ridges, weights and relaxation, chosen on a sample."""
+    """Start, kernels, ridges and weights, chosen on a sample."""
     sweeper, kernel, solver = choices.sweeper, choices.kernel, choices.solver
     sample, sampled = _sample(problem, _SCREENED_ROWS, sample_rng)
     wide = problem.shape[1] > _WIDE
@@ -136,12 +136,12 @@ def _screened(
     base = replace(sweeper, ensemble=Ensemble.of(*pairs[0]))
     screening = Screening(sample, base, run, wide, screening_rng)
     if sweeper.start is None and sweeper.max_sweeps > 1 and problem.shape[1] <= _MAX_COLUMNS_LINEAR:
-        start = screening.choose_start([MeanStart(), LinearStart()], pairs[:_CANDIDATES_LINEAR])
+        start = screening.choose_start([mean_start, LinearStart()], pairs[:_CANDIDATES_LINEAR])
         sweeper = replace(sweeper, start=start)
     screening.screen([pair for pair in pairs if pair not in screening.pairs])
     if not wide:
         _search(screening, n_core, kernel is None, choices.tune_ridge)
-    weights = screening.weights(_max_components(problem, solver) if kernel is None else 1, n_core)
+    weights = screening.weights(_max_components(problem, solver) if kernel is None else 1)
     trials = screening.trials(weights)
     components = tuple(
         Component(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
@@ -153,7 +153,7 @@ def _screened(
         ones = np.ones(problem.shape[1])
         evidence = replace(evidence, columns=sampled[evidence.columns], shrinkage=ones)
     ensemble = Ensemble(components) if components else default
-    return replace(sweeper, ensemble=ensemble, relaxation=screening.relaxation(weights)), trials, evidence
+    return replace(sweeper, ensemble=ensemble), trials, evidence
 
 
 def _search(screening: Screening, n_core: int, tune_kernel: bool, tune_ridge: bool) -> None:

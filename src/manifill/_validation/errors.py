@@ -72,9 +72,13 @@ class Errors:
         return expected
 
     def half_widths(self, level: float) -> Array:
-        """(n, d), half of the interval that holds a missing entry with this probability; else 0."""
-        each = range(self.problem.shape[1])
-        pooled = np.concatenate([self._of_column(j)[1] for j in each] or [np.zeros(0)])
+        """(n, d), half of the interval that holds a missing entry with this probability; else 0.
+
+        Infinite where it depends on the place of an entry and nothing could be held out.
+        """
+        if self._by_place and not len(self.evidence.truth):
+            return np.where(self.expected > 0, np.inf, 0.0)
+        pooled = np.concatenate([self._of_column(j)[1] for j in range(self.problem.shape[1])])
         widths = np.zeros(self.problem.shape)
         for j in np.flatnonzero(self.expected.any(axis=0)):
             _, ratios = self._of_column(int(j))

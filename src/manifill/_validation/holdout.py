@@ -186,7 +186,11 @@ def hold_out_like_missing(problem: Problem, rows: Indices, rng: np.random.Genera
             H[:, list(group)] = H[:, [group[0]]]
     H &= ~M
     if problem.layout is None or not problem.layout.homogeneous:
-        H[:, ((~M & ~H).sum(axis=0)) < _MIN_LEFT] = False
+        few = (~M & ~H).sum(axis=0) < _MIN_LEFT
+        for group in problem.groups:
+            if few[list(group)].any():
+                H[:, list(group)] = False
+    H &= not (M | H).all()  # something must be left to fill from
     missing, held = places(problem, M, M)[M], places(problem, M | H, H)[H]
     size = int(max(missing.max(initial=0), held.max(initial=0))) + 1
     wanted = np.bincount(missing, minlength=size) / max(1, len(missing))

@@ -22,20 +22,18 @@ def stack(
     fills: Array,
     truth: Array,
     most: int,
-    prior: Array | None = None,
     counts: Array | None = None,
     folds: npt.NDArray[Any] | None = None,
 ) -> Array:
     """Weights (k,) ≥ 0, at most `most` of them positive, with weights · fills (k, h) nearest to truth (h,).
 
     Fills join one by one, each time the one that lowers the squared error most. Fills that are not finite
-    take no part. The weights add up to 1 at most: to less where little can be learned, and not to more,
-    which a few sweeps that are not there yet may call for, and many would not bear.
+    take no part. Weights are drawn to the prior 1/most, the less the more entries there are. They add up to
+    1 at most: to less where little can be learned, and not to more, which a few sweeps that are not there yet
+    may call for, and many would not bear.
 
     Parameters
     ----------
-    prior : (k,), prior weights; the others are drawn to them, the less the more entries there are. Default:
-        1/most for all.
     counts : (h,), what each entry counts; default 1.
     folds : (h,), 0 or 1: several fills are taken only if they do better on one fold with the weights found on
         the other, else the best single one.
@@ -52,7 +50,7 @@ def stack(
     everywhere = np.ones(len(truth), dtype=np.bool_)
 
     def several(some: npt.NDArray[np.bool_]) -> Array:
-        return _stacked(fills[:, some], truth[some], most, prior)
+        return _stacked(fills[:, some], truth[some], most)
 
     def single(some: npt.NDArray[np.bool_]) -> Array:
         squares = ((fills[:, some] - truth[some]) ** 2).sum(axis=1)
@@ -72,16 +70,15 @@ def stack(
     return several(everywhere)
 
 
-def _stacked(fills: Array, truth: Array, most: int, prior: Array | None) -> Array:
+def _stacked(fills: Array, truth: Array, most: int) -> Array:
     usable = np.flatnonzero(np.isfinite(fills).all(axis=1))
     weights = np.zeros(len(fills))
     if not usable.size or not truth.size:
         return weights
     F = fills[usable]
-    expected = np.full(len(F), 1 / most) if prior is None else prior[usable]
     pull = _PRIOR_ENTRIES * float(np.mean(F**2))
     products = F @ F.T + (pull + 1e-10 * float(truth @ truth) + 1e-100) * np.eye(len(F))
-    projections = F @ truth + pull * expected
+    projections = F @ truth + pull / most
     chosen: list[int] = []
     lowest = 0.0
     while len(chosen) < min(most, len(F)):

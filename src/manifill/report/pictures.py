@@ -1,7 +1,5 @@
 """The pictures of a report."""
 
-import base64
-import io
 import math
 from typing import Any
 
@@ -13,18 +11,10 @@ from manifill._arrays import Array, Mask
 from manifill._estimators import DiffusionMap
 from manifill.tables import Category, Field, Flag, Ordered, Quantity
 
-# Rows of the map of holes and of the cloud of rows, and columns whose values are drawn.
+# Rows of the map of missing values and of the cloud of rows, and columns whose values are drawn.
 _ROWS_SHOWN = 800
 _POINTS = 600
 _COLUMNS_SHOWN = 12
-
-
-def embedded(figure: Figure, text: str) -> str:
-    """A figure as an image inside the page, with words for those who cannot see it."""
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=130, bbox_inches="tight")
-    data = base64.b64encode(file.getvalue()).decode()
-    return f'<img alt="{text}" src="data:image/png;base64,{data}">'
 
 
 def holes(M: Mask, names: list[str]) -> Figure:
@@ -39,7 +29,7 @@ def holes(M: Mask, names: list[str]) -> Figure:
 
 
 def sweeps(changes: list[float], errors: list[float]) -> Figure:
-    """How the fill settled: change of each sweep, and error on hidden entries where it was measured."""
+    """How the fill settled: change of each sweep, and error on held-out entries where it was measured."""
     with plots.look():
         figure = Figure(figsize=(7.5, 2.8), layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -48,7 +38,7 @@ def sweeps(changes: list[float], errors: list[float]) -> Figure:
         left.xaxis.get_major_locator().set_params(integer=True)
         if errors:
             plots.series(right, np.arange(1, len(errors) + 1), {"error": errors}, xlabel="sweep")
-            right.set(ylabel="error on hidden values", ylim=(0, None))
+            right.set(ylabel="error on held-out values", ylim=(0, None))
             right.xaxis.get_major_locator().set_params(integer=True)
         else:
             right.set_visible(False)

@@ -1,9 +1,7 @@
 """Pictures before and after: a sheet, and a page around it."""
 
-import base64
 import io
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from matplotlib.figure import Figure
 from manifill._files import whole
 from manifill.images import Restoration
 from manifill.plots.style import HOLE, look
-from manifill.report.page import STYLE
+from manifill.report.html import data_uri, render
 
 _MOST_SHOWN = 6
 
@@ -39,31 +37,7 @@ def write_page(
     path: Path, values: Pixels, outcome: Restoration, names: Sequence[str], summary: dict[str, Any]
 ) -> None:
     """Write a self-contained HTML page, whole or not at all."""
-    height, width = summary["size"]
-    facts = [
-        (f"{summary['pictures']:,}", f"pictures of {width} × {height}"),
-        (f"{summary['damaged']:.1%}", "of the pixels filled"),
-        (f"{summary['seconds']:.1f} s", "time"),
-    ]
-    lead = "Too little is known to hide any of it and say how good the fills are."
-    if summary["error"] is not None:
-        facts.append((f"{summary['error']:.3g}", "error to expect (root mean square)"))
-        share = summary["error"] / summary["simple_error"] if summary["simple_error"] else float("nan")
-        lead = (
-            f"On pixels that were known and hidden, fills are off by {summary['error']:.3g} (root mean "
-            f"square), {share:.0%} of the error of a fill by the mean. They were hidden like missing ones."
-        )
-    boxes = "".join(f"<li><b>{escape(number)}</b>{escape(what)}</li>" for number, what in facts)
-    drawn = base64.b64encode(_png(_sheet(values, outcome, names))).decode()
-    because = summary["because"][:1].upper() + summary["because"][1:]
-    text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(summary["output"])} – restored</title><style>{STYLE}</style></head><body>
-<h1>{escape(summary["output"])}</h1><p class="lead">{escape(lead)}</p><ul class="facts">{boxes}</ul>
-<p class="note">{escape(because)}. Seed {summary["seed"]}. Pixels that were not
-damaged are unchanged.</p><h2>Before and after</h2>
-<img alt="Damaged and restored pictures, damage in orange" src="data:image/png;base64,{drawn}">
-<p class="note">The pictures with most damage; damage is orange.</p></body></html>"""
+    text = render("pictures.html", **summary, sheet=data_uri(_png(_sheet(values, outcome, names))))
     with whole(path, "w", encoding="utf-8") as file:
         file.write(text)
 

@@ -5,25 +5,20 @@ from manifill._fillers.sweep.filler import Sweeper
 from manifill._fillers.sweep.ledger import Ledger
 from manifill._fillers.sweep.loop import sweeps
 from manifill._fillers.sweep.newrows import Model
-from manifill._fillers.sweep.order import FixedOrder, MissingnessOrder, Order, RandomOrder, Schedule
+from manifill._fillers.sweep.order import Order, Schedule, fixed_order, missingness_order, random_order
 from manifill._fillers.sweep.outcome import SweepFill
-from manifill._fillers.sweep.start import GivenStart, LinearStart, MeanStart, NormalStart, Start
+from manifill._fillers.sweep.start import GivenStart, LinearStart, Start, mean_start, normal_start
 from manifill._fillers.sweep.stopping import Plateau, RelativeChange, StoppingRule, SweepLimit, TimeLimit
 
 __all__ = [
     "Component",
     "Ensemble",
-    "FixedOrder",
     "GivenStart",
     "Ledger",
     "LinearStart",
-    "MeanStart",
-    "MissingnessOrder",
     "Model",
-    "NormalStart",
     "Order",
     "Plateau",
-    "RandomOrder",
     "RelativeChange",
     "Schedule",
     "Start",
@@ -32,5 +27,10 @@ __all__ = [
     "SweepLimit",
     "Sweeper",
     "TimeLimit",
+    "fixed_order",
+    "mean_start",
+    "missingness_order",
+    "normal_start",
+    "random_order",
     "sweeps",
 ]

@@ -12,9 +12,9 @@ from manifill._fillers.base import Fill, Run
 from manifill._fillers.sweep.ensemble import Ensemble
 from manifill._fillers.sweep.loop import sweeps
 from manifill._fillers.sweep.newrows import Model
-from manifill._fillers.sweep.order import Order, RandomOrder, Schedule
+from manifill._fillers.sweep.order import Order, Schedule, random_order
 from manifill._fillers.sweep.outcome import SweepFill
-from manifill._fillers.sweep.start import GivenStart, LinearStart, MeanStart, Start
+from manifill._fillers.sweep.start import GivenStart, LinearStart, Start, mean_start
 from manifill._fillers.sweep.stopping import Plateau, RelativeChange, StoppingRule, SweepLimit, TimeLimit
 from manifill._problem import Problem
 
@@ -30,15 +30,14 @@ class Sweeper:
     ----------
     ensemble : kernels and solvers, with weights and shrinkage.
     start : first values; None for the column means, or for what is chosen.
-    order, schedule, relaxation : as in `sweeps`.
+    order, schedule : as in `sweeps`.
     tol, max_sweeps : when to stop.
     """
 
     ensemble: Ensemble
     start: Start | None = None
-    order: Order = field(default_factory=RandomOrder)
+    order: Order = random_order
     schedule: Schedule = field(default_factory=Schedule)
-    relaxation: float = 1.0
     tol: float = 1e-2
     max_sweeps: int = 10
     name = "sweep"
@@ -54,10 +53,9 @@ class Sweeper:
         return sweeps(
             problem,
             ensemble=self.ensemble,
-            start=self.start or MeanStart(),
+            start=self.start or mean_start,
             order=self.order,
             schedule=self.schedule,
-            relaxation=self.relaxation,
             stopping=rules,
             rng=rng,
             device=run.device,
@@ -99,7 +97,7 @@ class Sweeper:
     @property
     def cold(self) -> "Sweeper":
         """The same without a fill to start from, which may hold the very values that are held out."""
-        return replace(self, start=MeanStart()) if isinstance(self.start, GivenStart) else self
+        return replace(self, start=mean_start) if isinstance(self.start, GivenStart) else self
 
     @property
     def opening(self) -> int:

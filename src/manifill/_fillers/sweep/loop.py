@@ -9,14 +9,14 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from manifill._arrays import Array, frozen, namespace, to_numpy
-from manifill._devices import device_of, place
+from manifill._arrays import Array, frozen, to_numpy
+from manifill._devices import place
 from manifill._fillers.base import Status, SweepRecord
 from manifill._fillers.sweep.ensemble import Ensemble
 from manifill._fillers.sweep.methods import method_of
-from manifill._fillers.sweep.order import Order, RandomOrder, Schedule
+from manifill._fillers.sweep.order import Order, Schedule, random_order
 from manifill._fillers.sweep.outcome import Findings, SweepFill
-from manifill._fillers.sweep.start import LinearStart, MeanStart, NormalStart, Start
+from manifill._fillers.sweep.start import LinearStart, Start, mean_start, normal_start
 from manifill._fillers.sweep.stopping import RelativeChange, StoppingRule, SweepLimit, TimeLimit
 from manifill._problem import Problem
 from manifill._threads import Workers
@@ -35,7 +35,6 @@ def sweeps(
     start: Start | None = None,
     order: Order | None = None,
     schedule: Schedule | None = None,
-    relaxation: float = 1.0,
     stopping: Sequence[StoppingRule] | None = None,
     rng: np.random.Generator | int | None = None,
     truth: npt.ArrayLike | None = None,
@@ -52,12 +51,10 @@ def sweeps(
     problem : what to fill.
     kernel, solver : how rows are compared and columns extended; or
     ensemble : several of them, with weights.
-    start : first values of the missing entries; default `NormalStart()`. A `LinearStart` has looked at the
+    start : first values of the missing entries; default `normal_start`. A `LinearStart` has looked at the
         whole table, and is the first sweep, from the column means.
-    order : the order of the columns in each sweep; default `RandomOrder()`.
+    order : the order of the columns in each sweep; default `random_order`.
     schedule : which columns are left out together; default one group at a time.
-    relaxation : from the second sweep over the columns on, what a sweep changes is taken so many times: with
-        more than 1 slow runs come sooner to where they settle.
     stopping : rules; default `RelativeChange()` and `SweepLimit()`.
     rng : a seed or a generator. The same seed gives the same states.
     truth : (N, d), the complete table in the user's units; then the trace records the paper's error.
@@ -86,11 +83,11 @@ def sweeps(
     workers = Workers(n_jobs)
     start_rng, schedule_rng, order_rng, method_rng = np.random.default_rng(rng).spawn(4)
     seed = int(method_rng.integers(2**32))
-    order = order or RandomOrder()
+    order = order or random_order
     rules = (RelativeChange(), SweepLimit()) if stopping is None else tuple(stopping)
-    start = start or NormalStart()
+    start = start or normal_start
     linear = isinstance(start, LinearStart)
-    Z = _first(MeanStart() if linear else start, problem, start_rng)
+    Z = _first(mean_start if linear else start, problem, start_rng)
     blocks = (schedule or Schedule()).blocks(problem.groups, schedule_rng)
     to_visit = tuple(block for block in blocks if problem.incomplete[block].any())
     status = Status.RUNNING
@@ -105,17 +102,15 @@ def sweeps(
         visit = order(to_visit, problem, order_rng)
         with workers:
             if linear and state.sweep == 0:
-                state = _next(state, partial(_opened, start, problem, start_rng, device), 1.0, rules, truth)
+                state = _next(state, partial(_opened, start, problem, start_rng, device), rules, truth)
             else:
-                carry_on = relaxation if state.sweep > linear else 1.0
-                state = _next(state, partial(method.sweep, state.Z, visit), carry_on, rules, truth)
+                state = _next(state, partial(method.sweep, state.Z, visit), rules, truth)
     yield replace(state, Z=frozen(to_numpy(state.Z)))
 
 
 def _next(
     state: SweepFill,
     sweep: Callable[[float], tuple[Array, Findings] | None],
-    relaxation: float,
     rules: Sequence[StoppingRule],
     truth: npt.ArrayLike | None,
 ) -> SweepFill:
@@ -127,8 +122,6 @@ def _next(
     if outcome is None:
         return replace(state, status=Status.TIME_LIMIT)
     Z, findings = outcome
-    if relaxation != 1.0:
-        Z = _carried_on(problem, state.Z, Z, relaxation)
     if isinstance(Z, np.ndarray):
         Z = frozen(Z)
     if problem.ran_away(Z):
@@ -161,16 +154,6 @@ def _first(start: Start, problem: Problem, rng: np.random.Generator) -> Array:
             f"got shape {Z.shape}, {np.isfinite(Z).sum()} of the values finite."
         )
     return frozen(np.where(problem.M, np.clip(Z, *problem.standard_bounds), problem.Z))
-
-
-def _carried_on(problem: Problem, before: Array, after: Array, relaxation: float) -> Array:
-    """Where the way from `before` to `after` leads if it is carried on, within the bounds of the columns."""
-    xp = namespace(after)
-    device = device_of(after)
-    lowest, highest = (place(limit, device) for limit in problem.standard_bounds)
-    further = xp.clip(before + relaxation * (after - before), lowest, highest)
-    carried_on: Array = xp.where(place(problem.M, device), further, after)
-    return carried_on
 
 
 def _change(problem: Problem, before: Array, after: Array) -> float:

@@ -1,7 +1,7 @@
 """Which columns are left out together, and in which order a sweep visits them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -57,40 +57,22 @@ class Schedule:
         return tuple(np.array(block, dtype=np.intp) for block in blocks)
 
 
-class Order(Protocol):
-    """The blocks, rearranged for the next sweep."""
-
-    def __call__(
-        self, blocks: tuple[Block, ...], problem: Problem, rng: np.random.Generator
-    ) -> tuple[Block, ...]: ...
+Blocks = tuple[Block, ...]
+Order = Callable[[Blocks, Problem, np.random.Generator], Blocks]
+"""The blocks, rearranged for the next sweep."""
 
 
-@dataclass(frozen=True)
-class RandomOrder:
+def random_order(blocks: Blocks, problem: Problem, rng: np.random.Generator) -> Blocks:
     """A new random order each sweep (the paper's Remark 1: slower to settle, more accurate)."""
-
-    def __call__(
-        self, blocks: tuple[Block, ...], problem: Problem, rng: np.random.Generator
-    ) -> tuple[Block, ...]:
-        return tuple(blocks[i] for i in rng.permutation(len(blocks)))
+    return tuple(blocks[i] for i in rng.permutation(len(blocks)))
 
 
-@dataclass(frozen=True)
-class FixedOrder:
+def fixed_order(blocks: Blocks, problem: Problem, rng: np.random.Generator) -> Blocks:
     """From left to right."""
-
-    def __call__(
-        self, blocks: tuple[Block, ...], problem: Problem, rng: np.random.Generator
-    ) -> tuple[Block, ...]:
-        return blocks
+    return blocks
 
 
-@dataclass(frozen=True)
-class MissingnessOrder:
+def missingness_order(blocks: Blocks, problem: Problem, rng: np.random.Generator) -> Blocks:
     """Blocks with the fewest missing values first."""
-
-    def __call__(
-        self, blocks: tuple[Block, ...], problem: Problem, rng: np.random.Generator
-    ) -> tuple[Block, ...]:
-        share = problem.M.mean(axis=0)
-        return tuple(sorted(blocks, key=lambda block: float(share[block].mean())))
+    share = problem.M.mean(axis=0)
+    return tuple(sorted(blocks, key=lambda block: float(share[block].mean())))

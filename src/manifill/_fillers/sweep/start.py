@@ -1,8 +1,7 @@
 """Where the sweeps start: the first values of the missing entries, in standard units."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,28 +14,20 @@ from manifill.errors import InvalidInput
 _CHUNK = 4_000_000
 
 
-class Start(Protocol):
-    """problem → a completed Z, equal to `problem.Z` where that was observed."""
-
-    def __call__(self, problem: Problem, rng: np.random.Generator) -> Array: ...
+Start = Callable[[Problem, np.random.Generator], Array]
+"""problem → a completed Z, equal to `problem.Z` where that was observed."""
 
 
-@dataclass(frozen=True)
-class NormalStart:
+def normal_start(problem: Problem, rng: np.random.Generator) -> Array:
     """Draws from a normal distribution with the observed mean and variance of the column (the paper's)."""
-
-    def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
-        scaling = problem.scaling
-        draws = rng.standard_normal(problem.shape) * scaling.weight * (scaling.spread > 0)
-        return np.where(problem.M, draws, problem.Z)
+    scaling = problem.scaling
+    draws = rng.standard_normal(problem.shape) * scaling.weight * (scaling.spread > 0)
+    return np.where(problem.M, draws, problem.Z)
 
 
-@dataclass(frozen=True)
-class MeanStart:
+def mean_start(problem: Problem, rng: np.random.Generator) -> Array:
     """The observed mean of the column."""
-
-    def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
-        return problem.Z.copy()
+    return problem.Z.copy()
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,13 @@
 """When to stop. A rule reads the trace of full sweeps; the first that answers ends the run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from manifill._checks import require_number
 from manifill._fillers.base import Status, SweepRecord
 
-
-class StoppingRule(Protocol):
-    """trace → a status to stop with, or None to go on."""
-
-    def __call__(self, trace: Sequence[SweepRecord]) -> Status | None: ...
+StoppingRule = Callable[[Sequence[SweepRecord]], Status | None]
+"""trace → a status to stop with, or None to go on."""
 
 
 @dataclass(frozen=True)
