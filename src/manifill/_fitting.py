@@ -13,21 +13,12 @@ from functools import partial
 
 import numpy as np
 
+from manifill import _selection as selection
 from manifill._arrays import Array, to_numpy
 from manifill._fillers import Fill, Filler, Run, Status, SweepRecord
 from manifill._fillers.sweep import GivenStart, Sweeper
 from manifill._problem import Problem
 from manifill._result import Fitted, Judged
-from manifill._selection import (
-    Candidates,
-    Tuning,
-    fillers_for,
-    needed,
-    tune,
-    validate,
-    validation_rows,
-    weigh,
-)
 from manifill._validation import Evidence, accuracy, hold_out_like_missing
 
 # Shares of the time limit: for tuning a sweep alone; of a blend, for tuning the sweep, and of what is then
@@ -35,7 +26,9 @@ from manifill._validation import Evidence, accuracy, hold_out_like_missing
 _TUNING_SHARE, _BLEND_TUNING_SHARE, _VALIDATION_SHARE = 0.5, 0.3, 0.5
 
 
-def fit(problem: Problem, choices: Candidates | None, run: Run, rng: np.random.Generator) -> Iterator[Fitted]:
+def fit(
+    problem: Problem, choices: selection.Candidates | None, run: Run, rng: np.random.Generator
+) -> Iterator[Fitted]:
     """Fill a problem: yields what is known at the start and after every step; the last is the result.
 
     `choices` is what is to be chosen for the sweep; None where it takes no part.
@@ -48,12 +41,14 @@ def fit(problem: Problem, choices: Candidates | None, run: Run, rng: np.random.G
 
 def _sweep_only(
     problem: Problem,
-    choices: Candidates,
+    choices: selection.Candidates,
     run: Run,
     tuning_rng: np.random.Generator,
     rng: np.random.Generator,
 ) -> Iterator[Fitted]:
-    tuning = tune(problem, choices, _part_of(run, _TUNING_SHARE), tuning_rng) if choices.any else None
+    tuning = (
+        selection.tune(problem, choices, _part_of(run, _TUNING_SHARE), tuning_rng) if choices.any else None
+    )
     sweeper = choices.sweeper if tuning is None else tuning.sweeper
     judged: Judged | partial[Judged] = partial(_on_demand, problem, sweeper, run, tuning_rng)
     if tuning is not None:
@@ -68,7 +63,7 @@ def _sweep_only(
 
 def _on_demand(problem: Problem, sweeper: Sweeper, run: Run, rng: np.random.Generator) -> Judged:
     """Where nothing was chosen: what a validation run says, made when it is asked for."""
-    found = validate(problem, sweeper, replace(run, deadline=math.inf), rng, shrink=False)
+    found = selection.validate(problem, sweeper, replace(run, deadline=math.inf), rng, shrink=False)
     return found.evidence, found.accuracy
 
 
@@ -86,50 +81,53 @@ def _usable(fill: Fill) -> Fill:
 
 def _blended(
     problem: Problem,
-    choices: Candidates | None,
+    choices: selection.Candidates | None,
     run: Run,
     tuning_rng: np.random.Generator,
     rng: np.random.Generator,
 ) -> Iterator[Fitted]:
     holdout_rng, sweep_rng, validation_rng = tuning_rng.spawn(3)
-    fillers = fillers_for(problem, None if choices is None else choices.sweeper)
+    fillers = selection.fillers_for(problem, None if choices is None else choices.sweeper)
     known = unfilled(problem, fillers, run)
     if problem.nothing_missing:
         yield replace(known, fill=replace(known.fill, status=Status.NOTHING_MISSING))
         return
     yield known
-    rows = validation_rows(problem, holdout_rng)
+    rows = selection.validation_rows(problem, holdout_rng)
     held_out = hold_out_like_missing(problem, rows, holdout_rng)
     tuning = None
     if choices is not None and choices.any and not held_out.problem.M.all(axis=0).any():
         tuning = _tuned(held_out.problem, choices, _part_of(run, _BLEND_TUNING_SHARE), sweep_rng)
-        fillers = fillers_for(problem, tuning.sweeper)
-    blend = weigh(held_out, rows, fillers, _part_of(run, _VALIDATION_SHARE), validation_rng)
+        fillers = selection.fillers_for(problem, tuning.sweeper)
+    blend = selection.weigh(held_out, rows, fillers, _part_of(run, _VALIDATION_SHARE), validation_rng)
     known = replace(
         known,
         weights=blend.weights,
+        filler_errors=blend.errors,
         fillers=fillers,
         tuning=tuning,
         seed=int(rng.integers(2**32)),
         judged=_judged(problem, blend.evidence),
     )
-    yield from run_all(known, needed(fillers, blend.weights), run, rng)
+    yield from run_all(known, selection.needed(fillers, blend.weights), run, rng)
 
 
 def unfilled(problem: Problem, fillers: Sequence[Filler], run: Run) -> Fitted:
     """What is known of a problem before it is filled."""
     start, nothing = Fill(problem, problem.Z, name="start"), _judged(problem, Evidence.none(problem.shape[1]))
-    return Fitted(problem, start, {}, tuple(fillers), {}, None, run, 0, nothing)
+    return Fitted(problem, start, {}, {}, tuple(fillers), {}, None, run, 0, nothing)
 
 
 def _judged(problem: Problem, evidence: Evidence) -> Judged:
     return evidence, accuracy(evidence, None, problem.scaling.deviation)
 
 
-def _tuned(problem: Problem, choices: Candidates, run: Run, rng: np.random.Generator) -> Tuning:
+def _tuned(
+    problem: Problem, choices: selection.Candidates, run: Run, rng: np.random.Generator
+) -> selection.Tuning:
     """The sweep, tuned without time and layout, of which it knows nothing."""
     plain = replace(problem.take(~problem.M.all(axis=1)), layout=None, moments=None)  # in order of time
-    tuning = tune(plain, choices, run, rng)
+    tuning = selection.tune(plain, choices, run, rng)
     start = tuning.sweeper.start
     if isinstance(start, GivenStart) and not isinstance(choices.sweeper.start, GivenStart):
         values = problem.restore(problem.Z)  # the fill of the validation run, in the rows of the whole table
@@ -151,8 +149,9 @@ def run_all(known: Fitted, fillers: Sequence[Filler], run: Run, rng: np.random.G
         earlier = trace
         for fill in filler.steps(known.problem, rng, run, fills.get(filler.after or "")):
             fills[fill.name] = _usable(fill)
-            trace = earlier + _numbered(fill.trace[1:] or (SweepRecord(1),), earlier[-1].sweep)
-            yield so_far(Status.RUNNING, fill.name)
+            if fill.sweep > 0:
+                trace = earlier + _numbered(fill.trace[1:], earlier[-1].sweep)
+                yield so_far(Status.RUNNING, fill.name)
             late = run.time_is_up
             if late:
                 break

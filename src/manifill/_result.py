@@ -14,7 +14,7 @@ from manifill._draws import draws
 from manifill._fillers import Extension, Fill, Filler, Run, Status
 from manifill._fillers.field import Field, FieldFill, FieldFiller
 from manifill._fillers.field.stages import KERNEL
-from manifill._fillers.lags import LagFill, LaggedSweeper
+from manifill._fillers.lags import Interpolation, LaggedSweeper
 from manifill._fillers.sweep import Ensemble, Schedule, Sweeper
 from manifill._problem import Groups, Problem
 from manifill._selection.tuning import Tuning
@@ -34,6 +34,7 @@ class Fitted:
     problem : what was filled.
     fill : the fill; a blend where several fillers took part.
     weights : filler's name → its weight in the blend.
+    filler_errors : filler's name → its own error on held-out entries, in standard deviations.
     fillers : all that could take part.
     fills : what those gave that were run, by name.
     tuning : how the sweep was tuned; None where kernel and solver were given, or no sweep took part.
@@ -46,6 +47,7 @@ class Fitted:
     problem: Problem
     fill: Fill
     weights: Mapping[str, float]
+    filler_errors: Mapping[str, float]
     fillers: tuple[Filler, ...]
     fills: Mapping[str, Fill]
     tuning: Tuning | None
@@ -132,7 +134,7 @@ class Fitted:
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
         """Fill new rows (m, d) in the user's units, each on its own; `moments` is when they were measured."""
-        extension = self._lagged if moments is not None and self._lagged is not None else self._extension
+        extension = self._extension if moments is None else self._extension_in_time
         if extension is None:
             raise InvalidInput("None of the methods that filled this table can fill new rows.")
         return extension.complete(given, moments)
@@ -144,9 +146,14 @@ class Fitted:
         return filler.extension(fill, self.run)
 
     @cached_property
-    def _lagged(self) -> Extension | None:
-        filler = next((one for one in self.fillers if isinstance(one, LaggedSweeper)), None)
-        return None if filler is None else filler.extension(cast(LagFill, self.fill_of(filler)), self.run)
+    def _extension_in_time(self) -> Extension | None:
+        """Of the fillers that can fill new rows, the one with the smallest error on held-out entries."""
+        kinds = (Sweeper, LaggedSweeper, Interpolation)
+        able = [one for one in self.fillers if isinstance(one, kinds)]
+        if not able:
+            return self._extension
+        best: Filler = min(able, key=lambda one: self.filler_errors.get(one.name, math.inf))
+        return best.extension(self.fill_of(best), self.run)
 
     def fill_of(self, filler: Filler) -> Fill:
         """The fill of a filler; one that did not count is run when its fill is asked for."""

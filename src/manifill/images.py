@@ -11,6 +11,7 @@ True
 """
 
 import logging
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,7 +159,7 @@ def read_limits(bounds: Any, values: npt.NDArray[Any]) -> tuple[float, float]:
     if is_word(bounds, "observed"):
         return float(np.nanmin(values)), float(np.nanmax(values))
     try:
-        low, high = () if isinstance(bounds, str) else (float(one) for one in bounds)
+        low, high = (math.nan if isinstance(bounds, str) else float(one) for one in bounds)
     except (TypeError, ValueError):
         low, high = np.nan, np.nan
     if not (low <= high and low < np.inf and high > -np.inf):

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 TABLES = (ROOT / "docs" / "tables.md").read_text()
 PICTURES = (ROOT / "docs" / "pictures.md").read_text()
+CHOOSING = (ROOT / "docs" / "choosing.md").read_text()
 
 
 def fenced(language, text=README):
@@ -26,7 +27,7 @@ def test_the_two_commands_come_first():
 
 @pytest.mark.parametrize(
     "code",
-    [*fenced("python"), *fenced("python", TABLES), *fenced("python", PICTURES)],
+    [code for text in (README, TABLES, PICTURES, CHOOSING) for code in fenced("python", text)],
     ids=lambda code: code.split("\n")[0],
 )
 def test_python_examples_run(code, tmp_path, monkeypatch):

@@ -24,9 +24,9 @@ from manifill.metrics import rmse
 from manifill.solvers import ConditionNumber, Ridge, Spectral
 
 
-def curve():
-    """60 points on a curve in six dimensions, and 20 % of the entries to be missing."""
-    t = np.linspace(0, 5, 60)
+def curve(n=60):
+    """Points on a curve in six dimensions, and 20 % of the entries to be missing."""
+    t = np.linspace(0, 5, n)
     X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t), t**2])
     return X, np.random.default_rng(1).random(X.shape) < 0.2
 
@@ -42,6 +42,18 @@ def damaged(curved):
     return np.where(M, np.nan, X)
 
 
+@pytest.fixture
+def few(damaged):
+    """Every third row, for what is the same whatever the table."""
+    return damaged[::3]
+
+
+@pytest.fixture
+def narrow(few):
+    """Three columns of them."""
+    return few[:, :3].copy()
+
+
 @pytest.fixture(scope="module")
 def fitted():
     """Of a kernel an imputer, fitted to `damaged` when it is first asked for."""
@@ -55,9 +67,10 @@ def fitted():
 
 
 class TestFill:
-    def test_it_beats_the_mean_by_far(self, damaged, curved, fitted):
-        X, M = curved
-        filled = fitted().completed_
+    def test_it_beats_the_mean_by_far(self):
+        X, M = curve(120)
+        damaged = np.where(M, np.nan, X)
+        filled = IGHImputer(random_state=0).fit_transform(damaged)
         mean = np.where(M, np.nanmean(damaged, axis=0), X)
         assert rmse(X, filled, M) < 0.25 * rmse(X, mean, M)
 
@@ -67,23 +80,23 @@ class TestFill:
         assert filled[known].tobytes() == damaged[known].tobytes()
         assert np.isfinite(filled).all()
 
-    def test_the_input_is_never_changed(self, damaged):
-        before = damaged.copy()
-        damaged.flags.writeable = False
-        imputer = IGHImputer(random_state=0).fit(damaged)
-        imputer.transform(damaged)
-        np.testing.assert_array_equal(damaged, before)
+    def test_the_input_is_never_changed(self, narrow):
+        before = narrow.copy()
+        narrow.flags.writeable = False
+        imputer = IGHImputer(random_state=0).fit(narrow)
+        imputer.transform(narrow)
+        np.testing.assert_array_equal(narrow, before)
 
-    def test_float32_in_float32_out(self, damaged):
-        single = damaged.astype(np.float32)
+    def test_float32_in_float32_out(self, narrow):
+        single = narrow.astype(np.float32)
         imputer = IGHImputer(random_state=0, add_indicator=True)
         filled = imputer.fit_transform(single)
         assert filled.dtype == np.float32
         assert imputer.transform(single[:3]).dtype == np.float32
         known = ~np.isnan(single)
-        assert filled[:, :6][known].tobytes() == single[known].tobytes()
+        assert filled[:, :3][known].tobytes() == single[known].tobytes()
         double = IGHImputer(random_state=0).fit_transform(single.astype(float))
-        np.testing.assert_allclose(filled[:, :6], double, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(filled[:, :3], double, rtol=1e-5, atol=1e-6)
 
     def test_units_do_not_matter(self, damaged, fitted):
         scale = np.array([1e-12, 1e12, 1.0, 1e3, 1e-3, 1e6])
@@ -91,18 +104,18 @@ class TestFill:
         two = IGHImputer(random_state=0).fit_transform(damaged * scale)
         np.testing.assert_allclose(two / scale, one, rtol=1e-7, atol=1e-9)
 
-    def test_refit_gives_identical_numbers(self, damaged):
+    def test_refit_gives_identical_numbers(self, narrow):
         imputer = IGHImputer(random_state=3)
-        one = imputer.fit_transform(damaged)
-        two = imputer.fit_transform(damaged)
-        three = clone(imputer).fit_transform(damaged)
+        one = imputer.fit_transform(narrow)
+        two = imputer.fit_transform(narrow)
+        three = clone(imputer).fit_transform(narrow)
         assert one.tobytes() == two.tobytes() == three.tobytes()
-        other = IGHImputer(random_state=4).fit_transform(damaged)
+        other = IGHImputer(random_state=4).fit_transform(narrow)
         assert not np.array_equal(one, other)
 
     @pytest.mark.parametrize("seed", [np.random.RandomState(1), np.random.default_rng(1), np.int64(5), None])
-    def test_every_kind_of_random_state(self, seed, damaged):
-        assert np.isfinite(IGHImputer(random_state=seed).fit_transform(damaged)).all()
+    def test_every_kind_of_random_state(self, seed, narrow):
+        assert np.isfinite(IGHImputer(random_state=seed).fit_transform(narrow)).all()
 
     def test_fitted_attributes(self, damaged):
         imputer = IGHImputer(random_state=0, max_sweeps=3).fit(damaged)
@@ -147,17 +160,17 @@ class TestFill:
         assert np.isfinite(imputer.transform(damaged)).all()
         assert isinstance(imputer.solver_, Spectral if kernel == "self_tuning" else Ridge)
 
-    def test_a_function_as_kernel_equals_the_kernel(self, damaged):
+    def test_a_function_as_kernel_equals_the_kernel(self, few):
         def mine(X, Y):
             return np.exp(-0.5 * ((X[:, None] - Y[None]) ** 2).sum(axis=2) / 4.0)
 
         ours = IGHImputer(Gaussian(2.0), solver="ridge", random_state=0)
         theirs = IGHImputer(mine, solver="ridge", random_state=0)
-        np.testing.assert_allclose(ours.fit_transform(damaged), theirs.fit_transform(damaged), atol=1e-9)
-        np.testing.assert_allclose(ours.transform(damaged), theirs.transform(damaged), atol=1e-9)
+        np.testing.assert_allclose(ours.fit_transform(few), theirs.fit_transform(few), atol=1e-9)
+        np.testing.assert_allclose(ours.transform(few), theirs.transform(few), atol=1e-9)
         assert isinstance(theirs.kernel_, Custom)
-        assert isinstance(IGHImputer(mine).fit(damaged).solver_, Spectral)  # who knows whether it is psd
-        assert isinstance(IGHImputer(Custom(mine, psd=True)).fit(damaged).solver_, Ridge)
+        assert isinstance(IGHImputer(mine).fit(few).solver_, Spectral)  # who knows whether it is psd
+        assert isinstance(IGHImputer(Custom(mine, psd=True)).fit(few).solver_, Ridge)
 
     def test_schedule_words(self, rng):
         X = rng.standard_normal((5, 70))
@@ -207,22 +220,22 @@ class TestNewRows:
                 imputer.transform(damaged[i : i + 1])[0], slow[i], rtol=1e-9, atol=1e-11
             )
 
-    def test_new_rows_end_even_if_nothing_may_ever_settle(self, damaged):
-        imputer = IGHImputer(random_state=0, tol=0, max_sweeps=10**6).fit(damaged)
+    def test_new_rows_end_even_if_nothing_may_ever_settle(self, narrow):
+        imputer = IGHImputer(random_state=0, tol=0, max_sweeps=10**6).fit(narrow)
         began = time.monotonic()
-        imputer.transform(damaged[:5])
+        imputer.transform(narrow[:5])
         assert time.monotonic() - began < 20
 
     def test_new_rows_are_filled_nearly_as_well_as_training_rows(self, rng):
-        t = rng.uniform(0, 5, 400)
+        t = rng.uniform(0, 5, 200)
         X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t)])
         M = rng.random(X.shape) < 0.25
-        M[:, 3] &= rng.random(400) < 0.5
+        M[:, 3] &= rng.random(200) < 0.5
         damaged = np.where(M, np.nan, X)
-        imputer = IGHImputer(random_state=0).fit(damaged[:300])
-        jointly = IGHImputer(random_state=0).fit_transform(damaged)[300:]
-        holes = M[300:]
-        assert rmse(X[300:], imputer.transform(damaged[300:]), holes) < 1.3 * rmse(X[300:], jointly, holes)
+        imputer = IGHImputer(random_state=0).fit(damaged[:150])
+        jointly = IGHImputer(random_state=0).fit_transform(damaged)[150:]
+        holes = M[150:]
+        assert rmse(X[150:], imputer.transform(damaged[150:]), holes) < 1.3 * rmse(X[150:], jointly, holes)
 
     def test_a_column_complete_in_training_can_be_filled(self, curved):
         X, _ = curved
@@ -287,38 +300,36 @@ class TestFrames:
         with pytest.raises(ValueError, match="feature names"):
             imputer.transform(frame.rename(columns={"a": "z"}))
 
-    def test_pandas_nullable(self, damaged, fitted):
-        frame = pd.DataFrame(damaged, columns=list(self.names)).convert_dtypes()
+    def test_pandas_nullable(self, few):
+        frame = pd.DataFrame(few, columns=list(self.names)).convert_dtypes()
         frame["f"] = frame["f"].astype("Float64")
         filled = IGHImputer(random_state=0).fit_transform(frame)
-        np.testing.assert_allclose(filled, fitted().completed_)
+        np.testing.assert_allclose(filled, IGHImputer(random_state=0).fit_transform(few))
 
-    def test_polars(self, damaged):
+    def test_polars(self, few):
         frame = pl.DataFrame(
-            {n: [None if np.isnan(v) else v for v in c] for n, c in zip(self.names, damaged.T, strict=True)}
+            {n: [None if np.isnan(v) else v for v in c] for n, c in zip(self.names, few.T, strict=True)}
         )
         filled = IGHImputer(random_state=0).set_output(transform="polars").fit_transform(frame)
         assert isinstance(filled, pl.DataFrame)
         assert filled.columns == list(self.names)
         assert filled.null_count().to_numpy().sum() == 0
 
-    def test_bounds_and_groups_by_name(self, damaged):
-        frame = pd.DataFrame(damaged, columns=list(self.names))
+    def test_bounds_and_groups_by_name(self, few):
+        frame = pd.DataFrame(few, columns=list(self.names))
         imputer = IGHImputer(random_state=0, bounds={"d": (1.0, None)}, groups=[["a", "b"]])
         filled = imputer.fit_transform(frame)
-        assert filled[np.isnan(damaged[:, 3]), 3].min() >= 1.0
-        by_number = IGHImputer(random_state=0, bounds={3: (1.0, None)}, groups=[[0, 1]]).fit_transform(
-            damaged
-        )
+        assert filled[np.isnan(few[:, 3]), 3].min() >= 1.0
+        by_number = IGHImputer(random_state=0, bounds={3: (1.0, None)}, groups=[[0, 1]]).fit_transform(few)
         np.testing.assert_array_equal(filled, by_number)
 
-    def test_indicator(self, damaged):
-        damaged[:, 2] = np.nan_to_num(damaged[:, 2])
-        frame = pd.DataFrame(damaged, columns=list(self.names))
+    def test_indicator(self, few):
+        few[:, 2] = np.nan_to_num(few[:, 2])
+        frame = pd.DataFrame(few, columns=list(self.names))
         imputer = IGHImputer(random_state=0, add_indicator=True).set_output(transform="pandas")
         filled = imputer.fit_transform(frame)
         assert list(filled.columns[6:]) == [f"missingindicator_{n}" for n in "abdef"]
-        np.testing.assert_array_equal(filled["missingindicator_a"], np.isnan(damaged[:, 0]))
+        np.testing.assert_array_equal(filled["missingindicator_a"], np.isnan(few[:, 0]))
         assert list(imputer.transform(frame.iloc[:3]).columns) == list(filled.columns)
 
     def test_names_out_are_checked(self, fitted):
@@ -341,30 +352,30 @@ class TestWatching:
         np.testing.assert_array_equal(state.X, expected.fit_transform(damaged))
         assert np.isfinite(imputer.transform(damaged)).all()
 
-    def test_break_at_the_start_leaves_nothing(self, damaged):
+    def test_break_at_the_start_leaves_nothing(self, narrow):
         imputer = IGHImputer(random_state=0)
-        stream = imputer.iter_fit(damaged)
+        stream = imputer.iter_fit(narrow)
         next(stream)
         with pytest.raises(NotFittedError):
-            imputer.transform(damaged)
+            imputer.transform(narrow)
         next(stream)
         assert imputer.n_sweeps_ == 1  # at once, while the stream is still open
         assert imputer.status_ is Status.INTERRUPTED
 
-    def test_a_fit_that_fails_is_not_mistaken_for_the_one_before(self, damaged):
-        imputer = IGHImputer(random_state=0).fit(damaged)
+    def test_a_fit_that_fails_is_not_mistaken_for_the_one_before(self, narrow):
+        imputer = IGHImputer(random_state=0).fit(narrow)
         with pytest.raises(InvalidInput):
-            imputer.set_params(tol=-1).fit(damaged[:, :3])
+            imputer.set_params(tol=-1).fit(narrow[:, :2])
         with pytest.raises(NotFittedError):
-            imputer.transform(damaged)
+            imputer.transform(narrow)
         assert not hasattr(imputer, "trace_")
 
-    def test_the_last_state_is_what_is_stored(self, damaged):
+    def test_the_last_state_is_what_is_stored(self, narrow):
         for options in ({}, {"time_limit": 1e-9}):
             imputer = IGHImputer(random_state=0, **options)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnfinishedWarning)
-                *_, last = imputer.iter_fit(damaged)
+                *_, last = imputer.iter_fit(narrow)
             np.testing.assert_array_equal(last.X, imputer.completed_)
 
     def test_it_stops_when_the_changes_stop_shrinking(self, rng):
@@ -412,10 +423,10 @@ class TestWatching:
         means = np.broadcast_to(np.nanmean(damaged, axis=0), damaged.shape)
         np.testing.assert_allclose(filled[np.isnan(damaged)], means[np.isnan(damaged)])
 
-    def test_verbose_writes_to_stderr_and_nothing_else_prints(self, damaged, capsys):
-        IGHImputer(random_state=0).fit(damaged)
+    def test_verbose_writes_to_stderr_and_nothing_else_prints(self, narrow, capsys):
+        IGHImputer(random_state=0).fit(narrow)
         assert capsys.readouterr() == ("", "")
-        IGHImputer(random_state=0, verbose=True, max_sweeps=2).fit(damaged)
+        IGHImputer(random_state=0, verbose=True, max_sweeps=2).fit(narrow)
         out, err = capsys.readouterr()
         assert out == ""
         lines = [line.split(":")[0] for line in err.splitlines()]
@@ -442,8 +453,8 @@ class TestDoor:
         np.testing.assert_array_equal(manifill.impute(damaged, random_state=0), expected)
         np.testing.assert_array_equal(manifill.impute(damaged.tolist(), random_state=0), expected)
 
-    def test_frames_come_back_as_frames(self, damaged):
-        frame = pd.DataFrame(damaged, columns=list("abcdef"), index=range(100, 160))
+    def test_frames_come_back_as_frames(self, few):
+        frame = pd.DataFrame(few, columns=list("abcdef"), index=range(100, 120))
         filled = manifill.impute(frame, random_state=0)
         assert isinstance(filled, pd.DataFrame)
         pd.testing.assert_index_equal(filled.index, frame.index)
@@ -516,8 +527,8 @@ class TestTables:
         with pytest.raises(InvalidInput, match="must be numbers; column x0 is"):
             IGHImputer().fit(table)
 
-    def test_masked_arrays_of_other_types(self, damaged):
-        single = np.ma.masked_invalid(damaged.astype(np.float32))
+    def test_masked_arrays_of_other_types(self, narrow):
+        single = np.ma.masked_invalid(narrow.astype(np.float32))
         assert manifill.impute(single).dtype == np.float32
         with pytest.raises(InvalidInput, match="dates"):
             manifill.impute(np.ma.masked_array(np.array([["2020"], ["2021"]], "M8[Y]"), mask=[[0], [1]]))
@@ -532,11 +543,11 @@ class TestTables:
         assert imputer.transform(X)[0, 0] == 1e5
         assert imputer.status_ is not Status.DIVERGED
 
-    def test_columns_named_by_whole_numbers(self, damaged):
-        frame = pd.DataFrame(damaged, columns=range(1, 7))
+    def test_columns_named_by_whole_numbers(self, few):
+        frame = pd.DataFrame(few, columns=range(1, 7))
         filled = manifill.impute(frame, bounds={1: (7, 8)}, random_state=0)
         assert list(filled.columns) == list(range(1, 7))
-        assert filled[1][np.isnan(damaged[:, 0])].between(7, 8).all()
+        assert filled[1][np.isnan(few[:, 0])].between(7, 8).all()
         with pytest.raises(InvalidInput, match="bounds names columns that are not there: 0"):
             manifill.impute(frame, bounds={0: (7, 8)})
 
@@ -548,8 +559,8 @@ class TestTables:
             assert imputer.transform([[1.0, np.nan]]).tolist() == ([[1.0, 0.0]] if keep else [[]])
 
     @pytest.mark.parametrize("solver", ["ridge", "spectral", "landmarks", "local"])
-    def test_a_constant_column_by_itself_is_no_hindrance_to_new_rows(self, solver, damaged):
-        X = np.column_stack([damaged, np.full(len(damaged), 3.0)])
+    def test_a_constant_column_by_itself_is_no_hindrance_to_new_rows(self, solver, few):
+        X = np.column_stack([few, np.full(len(few), 3.0)])
         imputer = IGHImputer(solver=solver, random_state=0, max_sweeps=1).fit(X)
         assert imputer.transform([[np.nan] * 5 + [1.0, np.nan]])[0, -1] == 3.0
 
@@ -565,13 +576,13 @@ class TestTables:
         assert np.abs(filled[::4, 0] - x[::4]).mean() < 0.1
 
 
-def test_empty_columns(damaged):
-    damaged[:, 1] = np.nan
-    frame = pd.DataFrame(damaged, columns=list("abcdef"))
+def test_empty_columns(few):
+    few[:, 1] = np.nan
+    frame = pd.DataFrame(few, columns=list("abcdef"))
     with pytest.warns(EmptyColumnWarning, match=r"dropped.*\['b'\]"):
         dropped = IGHImputer(random_state=0).fit(frame)
     assert list(dropped.get_feature_names_out()) == list("acdef")
-    assert dropped.transform(frame).shape == (60, 5)
+    assert dropped.transform(frame).shape == (20, 5)
     kept = IGHImputer(random_state=0, keep_empty_features=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -582,16 +593,16 @@ def test_empty_columns(damaged):
     np.testing.assert_array_equal(kept.transform(new)[:, 1], [4.0, 0.0, 5.0])
 
 
-def test_empty_columns_with_groups_start_and_bounds(damaged):
-    damaged[:, 1] = np.nan
+def test_empty_columns_with_groups_start_and_bounds(few):
+    few[:, 1] = np.nan
     with pytest.warns(EmptyColumnWarning):
         imputer = IGHImputer(
             groups=[[0, 1], [2, 3]],
-            method=Sweep(start=np.ones((60, 6))),
+            method=Sweep(start=np.ones((20, 6))),
             bounds=[(-1, 1)] * 6,
             random_state=0,
-        ).fit(damaged)
-    assert np.isfinite(imputer.transform(damaged)).all()
+        ).fit(few)
+    assert np.isfinite(imputer.transform(few)).all()
 
 
 @pytest.mark.parametrize(

@@ -210,8 +210,6 @@ class TestFills:
         _, given, _ = people
         filled = manifill.impute(given[["height", "town"]], random_state=0)
         assert filled.notna().all().all()
-        with pytest.raises(TypeError, match=r"^impute\(\) got an unexpected keyword argument 'foo'"):
-            manifill.impute(given, foo=1)
 
     @pytest.mark.parametrize(
         ("frame", "words"),
@@ -313,6 +311,213 @@ class TestEncoding:
             np.testing.assert_allclose(back.astype(float), values, atol=1e-9)
 
 
+def objects(people):
+    """Numbers, words and whole numbers in one array of objects, None where missing."""
+    truth, _, _ = people
+    columns = truth["height"].tolist(), truth["town"].tolist(), truth["children"].tolist()
+    cells = np.array(list(zip(*columns, strict=True)), dtype=object)
+    cells[np.random.default_rng(0).random(cells.shape) < 0.15] = None
+    return cells
+
+
+class TestArrays:
+    """Array in, array out."""
+
+    @pytest.mark.parametrize("dtype", ["float64", "float32"])
+    def test_floats(self, curved, dtype):
+        X, M = curved
+        given = np.where(M, np.nan, X).astype(dtype)
+        imputer = TableImputer(random_state=0)
+        filled = imputer.fit_transform(given)
+        assert type(filled) is np.ndarray
+        assert filled.dtype == dtype
+        assert np.isfinite(filled).all()
+        np.testing.assert_array_equal(filled[~M], given[~M])
+        assert np.abs((filled - X) / X.std(axis=0))[M].mean() < 0.2
+        np.testing.assert_array_equal(np.isnan(given), M)  # what is given is not written to
+        for table in (*imputer.intervals(0.9), *imputer.draws(2), imputer.deviations()):
+            assert type(table) is np.ndarray
+            assert table.shape == X.shape
+            assert np.isfinite(table).all()
+
+    @pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
+    def test_whole_numbers_of_which_none_can_be_missing(self, dtype):
+        X = np.random.default_rng(0).integers(0, 9, (30, 3)).astype(dtype)
+        filled = TableImputer(random_state=0).fit_transform(X)
+        assert filled.dtype == dtype
+        np.testing.assert_array_equal(filled, X)
+        assert filled is not X
+
+    def test_objects(self, people):
+        given = objects(people)
+        gone = given == None  # noqa: E711
+        imputer = TableImputer(random_state=0)
+        filled = imputer.fit_transform(given)
+        assert [field.word for field in imputer.fields_] == ["number", "category", "integer"]
+        assert filled.dtype == object
+        assert all(after is before for after, before in zip(filled[~gone], given[~gone], strict=True))
+        assert (filled != None).all()  # noqa: E711
+        assert set(filled[:, 1]) == {"Rome", "Oslo", "Bern"}
+        assert all(value == round(value) for value in filled[:, 2])
+        truth = people[0]["town"].to_numpy()
+        assert (filled[:, 1] == truth)[gone[:, 1]].mean() > 0.85
+        np.testing.assert_allclose(imputer.probabilities("x1").sum(axis=1), 1)
+
+    def test_lists_of_lists(self, curved, people):
+        X, M = curved
+        numbers = np.where(M, np.nan, X)
+        for given in (numbers, objects(people)):
+            expected = TableImputer(random_state=0).fit_transform(given)
+            filled = TableImputer(random_state=0).fit_transform(given.tolist())
+            assert type(filled) is np.ndarray
+            assert filled.dtype == given.dtype
+            np.testing.assert_array_equal(filled, expected)
+            np.testing.assert_array_equal(manifill.impute(given.tolist(), random_state=0), expected)
+
+    def test_masked_arrays(self, curved):
+        X, M = curved
+        expected = TableImputer(random_state=0).fit_transform(np.where(M, np.nan, X))
+        filled = TableImputer(random_state=0).fit_transform(np.ma.array(X, mask=M))
+        np.testing.assert_array_equal(np.asarray(filled, dtype=float), expected)
+
+    def test_frames_and_arrays_agree(self, curved):
+        X, M = curved
+        given = np.where(M, np.nan, X)
+        frame = pd.DataFrame(given, columns=[f"x{i}" for i in range(X.shape[1])])
+        expected = TableImputer(random_state=0).fit_transform(frame).to_numpy()
+        np.testing.assert_array_equal(TableImputer(random_state=0).fit_transform(given), expected)
+
+    def test_new_rows(self, curved, recwarn):
+        X, M = curved
+        given = np.where(M, np.nan, X)
+        imputer = TableImputer(random_state=0).fit(given)
+        some = imputer.transform(given[:7])
+        assert type(some) is np.ndarray
+        np.testing.assert_array_equal(some[~M[:7]], X[:7][~M[:7]])
+        assert np.isfinite(some).all()
+        assert not [str(one.message) for one in recwarn]
+
+    def test_a_column_of_an_array_can_be_the_time(self):
+        t = np.arange(60.0)
+        X = np.column_stack([np.where(t % 7 == 4, np.nan, np.sin(t / 9)), np.cos(t / 9), t])
+        filled = TableImputer(time="x2", random_state=0).fit_transform(X)
+        np.testing.assert_array_equal(filled[:, 1:], X[:, 1:])
+        assert np.abs(filled[:, 0] - np.sin(t / 9)).max() < 0.1
+
+
+class TestOptions:
+    def test_bounds_are_the_range_observed_unless_they_are_none(self, curved):
+        X, M = curved
+        given = np.where(M, np.nan, X)
+        assert TableImputer().bounds == "observed"
+        lowest, highest = np.nanmin(given, axis=0), np.nanmax(given, axis=0)
+        for bounds in ({}, {"bounds": "observed"}, {"bounds": {}}):
+            imputer = TableImputer(random_state=0, **bounds).fit(given)
+            np.testing.assert_array_equal(imputer.result_.problem.bounds, [lowest, highest])
+            filled = imputer.completed_
+            assert ((lowest <= filled) & (filled <= highest)).all()
+        free = TableImputer(bounds=None, random_state=0).fit(given)
+        assert np.isinf(free.result_.problem.bounds).all()
+        assert np.isinf(free.imputer_.bounds).all()
+
+    def test_without_bounds_fills_go_on_where_the_data_do(self):
+        """The largest values of a line are missing: only without bounds are they beyond the others."""
+        t = np.linspace(0, 1, 60)
+        given = np.column_stack([t, 2 * t, 3 * t, 4 * t])
+        given[-6:, 3] = np.nan
+        options = {"kernel": "polynomial", "solver": "ridge", "random_state": 0}
+        held = TableImputer(bounds="observed", **options).fit_transform(given)
+        free = TableImputer(bounds=None, **options).fit_transform(given)
+        most = np.nanmax(given[:, 3])
+        assert held[-6:, 3].max() <= most < free[-6:, 3].max()
+
+    def test_kernel_and_solver_are_those_of_the_imputer_of_numbers(self, curved):
+        X, M = curved
+        given = np.where(M, np.nan, X)
+        imputer = TableImputer(kernel="gaussian", solver="spectral", max_sweeps=2, random_state=0).fit(given)
+        assert type(imputer.kernel_).__name__ == "Gaussian"
+        assert type(imputer.solver_).__name__ == "Spectral"
+        assert imputer.n_sweeps_ == 2
+
+    @pytest.mark.parametrize("time", [None, "when"])
+    def test_verbose_writes_a_line_for_every_step(self, capsys, time):
+        t = np.linspace(0, 6, 40)
+        frame = pd.DataFrame({"a": np.sin(t), "b": np.cos(t), "c": t})
+        frame = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.2).assign(when=np.arange(40.0))
+        steps = [
+            str(fill).partition(":")[0]
+            for fill in TableImputer(time=time, random_state=0).iter_fit(frame)
+            if fill.sweep > 0
+        ]
+        assert steps
+        quiet = capsys.readouterr()
+        assert quiet.out == quiet.err == ""
+        TableImputer(time=time, random_state=0, verbose=True).fit(frame)
+        out, err = capsys.readouterr()
+        assert out == ""
+        written = [line.partition(":")[0] for line in err.splitlines()]
+        assert [line for line in written if line in steps] == steps
+        assert "held-out entries" in err  # what happens before the first step, too
+        manifill.impute(frame, time=time, random_state=0, verbose=True)
+        again = [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()]
+        assert again == written
+
+    @pytest.mark.parametrize("data", [np.zeros((3, 2)), pd.DataFrame({"a": [1.0, None]})])
+    def test_what_is_no_option_is_refused_in_the_name_of_impute(self, data):
+        with pytest.raises(TypeError, match=r"^impute\(\) got an unexpected keyword argument 'foo'"):
+            manifill.impute(data, foo=1)
+
+
+class TestOutput:
+    """What scikit-learn's `set_output` asks for."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def frame():
+        t = np.linspace(0, 6, 40)
+        frame = pd.DataFrame({"x0": np.sin(t), "x1": np.cos(t), "x2": t})
+        frame = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.2)
+        return frame.set_axis([f"r{i}" for i in range(40)])
+
+    @pytest.mark.parametrize("library", ["pandas", "polars", "array", "list"])
+    @pytest.mark.parametrize("wanted", ["pandas", "polars", "default"])
+    def test_every_kind_of_table_comes_out_as_asked_for(self, frame, library, wanted):
+        given = {
+            "pandas": frame,
+            "polars": pl.from_pandas(frame),
+            "array": frame.to_numpy(),
+            "list": frame.to_numpy().tolist(),
+        }[library]
+        kinds = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "array": np.ndarray, "list": np.ndarray}
+        imputer = TableImputer(random_state=0).set_output(transform=wanted)
+        plain = TableImputer(random_state=0).fit_transform(frame)
+        filled = imputer.fit_transform(given)
+        assert type(filled) is kinds[library if wanted == "default" else wanted]
+        np.testing.assert_array_equal(np.asarray(filled, dtype=float), plain.to_numpy())
+        assert imputer.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
+        if wanted != "default":
+            assert list(filled.columns) == ["x0", "x1", "x2"]
+        if library == "pandas" and wanted != "polars":
+            pd.testing.assert_index_equal(filled.index, frame.index)
+        new = imputer.transform(given)
+        assert type(new) is type(filled)
+        assert not np.isnan(np.asarray(new, dtype=float)).any()
+
+    def test_types_of_columns_stay(self, people):
+        _, given, _ = people
+        filled = TableImputer(random_state=0).set_output(transform="pandas").fit_transform(given)
+        pd.testing.assert_series_equal(filled.dtypes, given.dtypes)
+
+    def test_names_of_columns_that_come_out(self, people, fitted):
+        assert fitted.get_feature_names_out().tolist() == list(people[1].columns)
+        assert fitted.n_features_in_ == len(people[1].columns)
+        assert TableImputer(random_state=0).fit(objects(people)).get_feature_names_out().tolist() == [
+            "x0",
+            "x1",
+            "x2",
+        ]
+
+
 class TestInspection:
     def test_patterns_and_counts(self):
         frame = pd.DataFrame({"a": [1, None, None, 4], "b": [1.0, None, None, 4], "c": ["x", "y", "x", None]})
@@ -338,7 +543,7 @@ class TestComparison:
     def test_the_best_is_found(self):
         t = np.linspace(0, 6, 80)
         frame = pd.DataFrame({"s": np.sin(t), "c": np.cos(t), "kind": np.where(np.sin(t) > 0, "up", "down")})
-        comparison = manifill.compare(frame)
+        comparison = manifill.compare(frame, random_state=0)
         assert list(comparison.seconds) == ["manifill", "neighbours", "iterative", "simple"]
         assert comparison.overall["manifill"] < comparison.overall["iterative"]
         assert {one.measure for one in comparison.scores} == {"error", "wrong"}

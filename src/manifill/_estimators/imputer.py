@@ -16,23 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from manifill._arrays import Array, Mask, Table
 from manifill._checks import as_generator, is_word, require_flag, require_number
 from manifill._devices import find_device, from_tensor, memory_of, place
-from manifill._estimators.inputs import (
-    column_labels,
-    read_bounds,
-    read_groups,
-    read_table,
-    read_times,
-    read_weights,
-)
-from manifill._estimators.options import (
-    as_kernel,
-    as_max_sweeps,
-    as_order,
-    as_schedule,
-    as_solver,
-    as_start,
-    as_sweep,
-)
+from manifill._estimators import inputs, options
 from manifill._fillers import Fill, Run, Status
 from manifill._fillers.sweep import Ensemble, GivenStart, Sweeper
 from manifill._fitting import fit
@@ -225,8 +209,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         for flag in ("add_indicator", "keep_empty_features", "verbose"):
             require_flag(flag, getattr(self, flag))
         X, self._came_from = from_tensor(X)
-        given = read_table(self, X, reset=True)
-        self._labels = column_labels(self, X)
+        given = inputs.read_table(self, X, reset=True)
+        self._labels = inputs.column_labels(self, X)
         layout = self._layout(given)
         self._kept = _kept(given, layout)
         problem = self._problem(given, layout)
@@ -247,7 +231,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         """Fill new rows (m, d) from the fitted ones, each on its own."""
         check_is_fitted(self)
         X, came_from = from_tensor(X)
-        given = read_table(self, X, reset=False)
+        given = inputs.read_table(self, X, reset=False)
         return place(self._assemble(given, self.result_.complete(given[:, self._kept])), came_from)
 
     @property
@@ -305,15 +289,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the columns that come out."""
         check_is_fitted(self)
-        known = getattr(self, "feature_names_in_", None)
-        names = np.asarray(column_labels(self) if input_features is None else input_features, dtype=object)
-        if len(names) != self.n_features_in_:
-            raise InvalidInput(
-                f"input_features should have length equal to the number of columns fitted, "
-                f"{self.n_features_in_}; got {len(names)}."
-            )
-        if known is not None and not np.array_equal(names, known):
-            raise InvalidInput("input_features is not equal to feature_names_in_, the names fitted.")
+        names = inputs.read_names(self, inputs.column_labels(self), input_features)
         out = names if self.keep_empty_features else names[self._kept]
         if self.indicator_ is None:
             return out
@@ -328,35 +304,35 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     def _problem(self, given: Table, layout: Layout | None) -> Problem:
         kept = self._kept
-        bounds = read_bounds(self.bounds, self._labels, given)
+        bounds = inputs.read_bounds(self.bounds, self._labels, given)
         if is_word(self.bounds, "observed") and layout is not None and layout.homogeneous:
             bounds[0], bounds[1] = np.nanmin(given, initial=np.inf), np.nanmax(given, initial=-np.inf)
         return Problem.of(
             given[:, kept],
-            groups=read_groups(self.groups, self._labels, kept),
+            groups=inputs.read_groups(self.groups, self._labels, kept),
             bounds=bounds[:, kept],
-            weights=read_weights(as_sweep(self.method).column_weights, self._labels)[kept],
+            weights=inputs.read_weights(options.as_sweep(self.method).column_weights, self._labels)[kept],
             layout=None if layout is None else layout.only(kept),
-            moments=read_times(self.times, len(given)),
+            moments=inputs.read_times(self.times, len(given)),
         )
 
     def _choices(self, problem: Problem, given: Table, began: float) -> tuple[Candidates, Run]:
         """What is to be chosen for the sweep, and where it runs."""
-        kernel, shape = as_kernel(self.kernel), (len(given), problem.shape[1])
+        kernel, shape = options.as_kernel(self.kernel), (len(given), problem.shape[1])
         device, solver = self._device_and_solver(kernel, shape)
         require_number("tol", self.tol, least=0)
         if self.time_limit is not None:
             require_number("time_limit", self.time_limit, above=0)
         run = Run(device, self.n_jobs, began + (math.inf if self.time_limit is None else self.time_limit))
-        method = as_sweep(self.method)
+        method = options.as_sweep(self.method)
         chosen = is_word(self.kernel, "auto") or is_word(self.solver, "auto")
         sweeper = Sweeper(
             Ensemble.of(kernel, solver),
             start=self._start(method.start, given),
-            order=as_order(method.order),
-            schedule=as_schedule(method.schedule, *shape),
+            order=options.as_order(method.order),
+            schedule=options.as_schedule(method.schedule, *shape),
             tol=self.tol,
-            max_sweeps=as_max_sweeps(self.max_sweeps, chosen),
+            max_sweeps=options.as_max_sweeps(self.max_sweeps, chosen),
         )
         free_ridge = is_word(self.solver, "auto") and hasattr(solver, "ridge")
         return Candidates(sweeper, None if is_word(self.kernel, "auto") else kernel, solver, free_ridge), run
@@ -370,14 +346,14 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         on_card = self._came_from is not None and self._came_from != "cpu"
         device = find_device(self._came_from if self.device is None and on_card else self.device)
         memory = 0.0 if device is None else memory_of(device)
-        solver = as_solver(self.solver, kernel, shape, memory)
+        solver = options.as_solver(self.solver, kernel, shape, memory)
         optional = self.device is None or is_word(self.device, "auto")
         if optional and not (isinstance(solver, Ridge) and kernel.additive):
             return None, solver  # no device requested explicitly and this solver has no GPU path: use the CPU
         return device, solver
 
     def _start(self, option: Any, given: Table) -> Any:
-        start, kept = as_start(option), self._kept
+        start, kept = options.as_start(option), self._kept
         if not isinstance(start, GivenStart):
             return start
         values = np.asarray(start.values)
@@ -409,7 +385,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         given = self.result_.problem.given
         bounds = self.bounds if bounds is None else bounds
         if not is_word(bounds, "observed"):
-            return read_bounds(bounds, self._labels, self._in_place(given))[:, self._kept]
+            return inputs.read_bounds(bounds, self._labels, self._in_place(given))[:, self._kept]
         lowest = np.where(np.isnan(given), np.inf, given).min(axis=0)
         return np.array([np.where(lowest >= 0, 0.0, -np.inf), np.full(len(lowest), np.inf)])
 

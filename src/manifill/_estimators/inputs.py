@@ -187,6 +187,19 @@ def _position(label: Any, labels: Sequence[Any], parameter: str) -> int:
     )
 
 
+def read_names(estimator: Any, fitted: Sequence[Any], given: Any) -> npt.NDArray[np.object_]:
+    """Names for `get_feature_names_out`: those fitted, or those given if they go with them."""
+    names = np.asarray(fitted if given is None else given, dtype=object)
+    if len(names) != len(fitted):
+        raise InvalidInput(
+            f"input_features should have length equal to the number of columns fitted, {len(fitted)}; "
+            f"got {len(names)}."
+        )
+    if hasattr(estimator, "feature_names_in_") and not np.array_equal(names, fitted):
+        raise InvalidInput("input_features is not equal to feature_names_in_, the names fitted.")
+    return names
+
+
 def read_groups(groups: Any, labels: Sequence[Any], keep: Mask) -> list[list[int]]:
     """Groups of column names or numbers → groups of positions among the columns kept."""
     if groups is None:

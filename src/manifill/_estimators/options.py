@@ -8,31 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from manifill import kernels
 from manifill._checks import complaint, is_word, require_number
-from manifill._fillers.sweep import (
-    GivenStart,
-    LinearStart,
-    Order,
-    Schedule,
-    Start,
-    fixed_order,
-    mean_start,
-    missingness_order,
-    normal_start,
-    random_order,
-)
+from manifill._fillers import sweep
 from manifill.errors import InvalidInput
-from manifill.kernels import (
-    Cosine,
-    Custom,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Polynomial,
-    Precomputed,
-    SelfTuning,
-    SemiLinear,
-)
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge, Solver, Spectral
 
 Option = TypeVar("Option")
@@ -63,16 +42,16 @@ class Sweep:
     column_weights: Any = None
 
 
-KERNELS: Mapping[str, Callable[[], Kernel]] = {
+KERNELS: Mapping[str, Callable[[], kernels.Kernel]] = {
     # Best on average of twelve candidates on eleven sets at 30 % missing: docs/measurements.md.
-    "auto": lambda: SemiLinear(Laplacian(), weight=0.3),
-    "gaussian": Gaussian,
-    "laplacian": Laplacian,
-    "semilinear": lambda: SemiLinear(Gaussian()),
-    "self_tuning": SelfTuning,
-    "polynomial": Polynomial,
-    "cosine": Cosine,
-    "precomputed": Precomputed,
+    "auto": lambda: kernels.SemiLinear(kernels.Laplacian(), weight=0.3),
+    "gaussian": kernels.Gaussian,
+    "laplacian": kernels.Laplacian,
+    "semilinear": lambda: kernels.SemiLinear(kernels.Gaussian()),
+    "self_tuning": kernels.SelfTuning,
+    "polynomial": kernels.Polynomial,
+    "cosine": kernels.Cosine,
+    "precomputed": kernels.Precomputed,
 }
 SOLVERS: Mapping[str, Callable[[], AnySolver]] = {
     "ridge": Ridge,
@@ -86,16 +65,16 @@ EXACT_ROWS = 4000
 FEW_COLUMNS = 10
 # Beyond, the many small systems of near rows cost more than all pairs of 8,000 rows: distances take long.
 MANY_COLUMNS = 300
-STARTS: Mapping[str, Callable[[], Start | None]] = {
+STARTS: Mapping[str, Callable[[], sweep.Start | None]] = {
     "auto": lambda: None,
-    "mean": lambda: mean_start,
-    "linear": LinearStart,
-    "normal": lambda: normal_start,
+    "mean": lambda: sweep.mean_start,
+    "linear": sweep.LinearStart,
+    "normal": lambda: sweep.normal_start,
 }
-ORDERS: Mapping[str, Callable[[], Order]] = {
-    "random": lambda: random_order,
-    "fixed": lambda: fixed_order,
-    "missingness": lambda: missingness_order,
+ORDERS: Mapping[str, Callable[[], sweep.Order]] = {
+    "random": lambda: sweep.random_order,
+    "fixed": lambda: sweep.fixed_order,
+    "missingness": lambda: sweep.missingness_order,
 }
 
 
@@ -109,18 +88,18 @@ def _look_up(name: str, word: str, words: Mapping[str, Callable[[], Option]], al
     return words[word]()
 
 
-def as_kernel(value: object) -> Kernel:
+def as_kernel(value: object) -> kernels.Kernel:
     """A word, a kernel, or a function of two arrays of rows → a kernel."""
-    if isinstance(value, Kernel):
+    if isinstance(value, kernels.Kernel):
         return value
     if isinstance(value, str):
         return _look_up("kernel", value, KERNELS, "a kernel from manifill.kernels, or a function")
     if callable(value) and not isinstance(value, type):
-        return Custom(value)
+        return kernels.Custom(value)
     raise complaint("kernel", "a word, a kernel from manifill.kernels, or a function", value)
 
 
-def as_factoring_solver(value: object, kernel: Kernel) -> Solver:
+def as_factoring_solver(value: object, kernel: kernels.Kernel) -> Solver:
     """A word or a solver that factors a kernel matrix → that solver."""
     solver = as_solver(value, kernel, (0, 0))
     if is_word(value, "auto"):
@@ -133,7 +112,7 @@ def as_factoring_solver(value: object, kernel: Kernel) -> Solver:
     return solver
 
 
-def as_solver(value: object, kernel: Kernel, shape: tuple[int, int], room: float = 0.0) -> AnySolver:
+def as_solver(value: object, kernel: kernels.Kernel, shape: tuple[int, int], room: float = 0.0) -> AnySolver:
     """A word or a solver → a solver; "auto" is the one that suits the kernel and the shape of the table.
 
     `room` is the memory of the device to work on, in bytes; 0 where there is none.
@@ -149,7 +128,7 @@ def as_solver(value: object, kernel: Kernel, shape: tuple[int, int], room: float
     )
 
 
-def _solver_for(kernel: Kernel, n: int, d: int, room: float) -> AnySolver:
+def _solver_for(kernel: kernels.Kernel, n: int, d: int, room: float) -> AnySolver:
     """Exact as long as that is quick; beyond, linear in the rows, and never more memory than there is."""
     gigabytes = 8 * 5 * n**2 / 1e9  # some five matrices of all pairs
     if kernel.psd and kernel.additive and 1e9 * gigabytes < 0.8 * room:
@@ -171,23 +150,23 @@ def _solver_for(kernel: Kernel, n: int, d: int, room: float) -> AnySolver:
     return Landmarks(why=f"{many}; with {d} columns landmarks stand for them")
 
 
-def as_schedule(value: object, n: int, d: int) -> Schedule:
+def as_schedule(value: object, n: int, d: int) -> sweep.Schedule:
     """A word, a number of columns, or a schedule → a schedule."""
-    if isinstance(value, Schedule):
+    if isinstance(value, sweep.Schedule):
         return value
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1:
-        return Schedule(columns=int(value))
+        return sweep.Schedule(columns=int(value))
     if isinstance(value, str):
-        words: dict[str, Callable[[], Schedule]] = {
-            "auto": lambda: Schedule.auto(d, n),
-            "column": Schedule,
-            "block": lambda: Schedule(columns=max(2, Schedule.auto(d, n).columns)),
+        words: dict[str, Callable[[], sweep.Schedule]] = {
+            "auto": lambda: sweep.Schedule.auto(d, n),
+            "column": sweep.Schedule,
+            "block": lambda: sweep.Schedule(columns=max(2, sweep.Schedule.auto(d, n).columns)),
         }
         return _look_up("schedule", value, words, "a number of columns per block")
     raise complaint("schedule", "'auto', 'column', 'block' or a whole number ≥ 1", value)
 
 
-def as_start(value: object) -> Start | None:
+def as_start(value: object) -> sweep.Start | None:
     """A word, a table, or a start → a start; None for one to choose."""
     if isinstance(value, str):
         return _look_up("start", value, STARTS, "a completed table of the shape of the data")
@@ -196,14 +175,14 @@ def as_start(value: object) -> Start | None:
     if value is None or isinstance(value, bool | numbers.Number):
         raise complaint("start", f"{', '.join(map(repr, STARTS))} or a completed table", value)
     try:
-        return GivenStart(np.asarray(value, dtype=np.float64))
+        return sweep.GivenStart(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
         raise complaint(
             "start", f"{', '.join(map(repr, STARTS))} or a completed table of numbers", value
         ) from None
 
 
-def as_order(value: object) -> Order:
+def as_order(value: object) -> sweep.Order:
     """A word or an order → an order."""
     if isinstance(value, str):
         return _look_up("order", value, ORDERS, "an order from manifill.sweep")

@@ -18,7 +18,7 @@ from manifill._files import whole
 from manifill._fillers import Fill, Run, Status, SweepRecord
 from manifill._fillers.field import FieldFill, FieldFiller
 from manifill._fillers.field.stages import COLUMNS
-from manifill._fillers.lags import LagFill, LaggedSweeper, with_lags
+from manifill._fillers.lags import Interpolation, LagFill, LaggedSweeper, with_lags
 from manifill._fillers.sweep import Component, Ensemble, Schedule, Sweeper, SweepFill
 from manifill._problem import Problem
 from manifill._result import Fitted
@@ -54,12 +54,7 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float) -> None:
             f"Columns of a model that is saved must have words or whole numbers for names; got {odd}."
         )
     problem, evidence, layout = fitted.problem, fitted.evidence, fitted.problem.layout
-    sweeper = fitted.sweeper
-    swept: dict[str, Any] = {}
-    for filler in fitted.fillers:
-        if isinstance(filler, Sweeper | LaggedSweeper):
-            fill: Any = fitted.fill_of(filler)
-            swept[filler.name] = fill.inner if isinstance(fill, LagFill) else fill
+    sweeper, swept = fitted.sweeper, _swept(fitted)
     manifest = {
         "format": FORMAT,
         "version": version("manifill"),
@@ -74,6 +69,7 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float) -> None:
         "trace": [_words(record) for record in fitted.fill.trace],
         "status": fitted.fill.status.name,
         "weights": dict(fitted.weights),
+        "filler_errors": dict(fitted.filler_errors),
         "max_sweeps": 1 if sweeper is None else sweeper.extension_sweeps,
         "tol": tol,
         "share": evidence.share,
@@ -89,15 +85,18 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float) -> None:
         **{f"Z of {name}": np.asarray(fill.Z) for name, fill in swept.items()},
         **({"moments": problem.moments} if problem.moments is not None else {}),
         **({"affinities": layout.matrix} if isinstance(layout, Affinities) else {}),
-        **(
-            {}
-            if sweeper is None
-            else {"shrinkage": sweeper.ensemble.shrinkage_of(np.arange(problem.shape[1]))}
-        ),
+        "shrinkage": fitted.ensemble.shrinkage_of(np.arange(problem.shape[1])),
     }
     text = np.frombuffer(json.dumps(manifest).encode(), dtype=np.uint8)
     with whole(path, "wb") as file:
         np.savez_compressed(file, manifest=text, **arrays)
+
+
+def _swept(fitted: Fitted) -> dict[str, Any]:
+    """Fills of the sweeps that new rows are filled from."""
+    fillers = [one for one in fitted.fillers if isinstance(one, Sweeper | LaggedSweeper)]
+    fills = {filler.name: fitted.fill_of(filler) for filler in fillers}
+    return {name: fill.inner if isinstance(fill, LagFill) else fill for name, fill in fills.items()}
 
 
 def load(path: Path) -> tuple[Fields, Fitted, float]:
@@ -131,7 +130,8 @@ def _fitted(manifest: dict[str, Any], arrays: dict[str, Array]) -> Fitted:
     if manifest["components"]:
         ensemble = Ensemble(tuple(_value(one) for one in manifest["components"]), frozen(arrays["shrinkage"]))
         sweeper = Sweeper(ensemble, tol=manifest["tol"], max_sweeps=manifest["max_sweeps"])
-        fillers = [sweeper, *([LaggedSweeper(sweeper)] if LaggedSweeper.name in manifest["fills"] else [])]
+        lagged = [LaggedSweeper(sweeper)] if LaggedSweeper.name in manifest["fills"] else []
+        fillers = [*([] if problem.moments is None else [Interpolation()]), sweeper, *lagged]
         for name, one in manifest["fills"].items():
             of = with_lags(problem) if name == LaggedSweeper.name else problem
             blocks = tuple(np.array(block, dtype=np.intp) for block in one["blocks"])
@@ -150,7 +150,8 @@ def _fitted(manifest: dict[str, Any], arrays: dict[str, Array]) -> Fitted:
         for j, (error, mean_error, count, shrinkage) in enumerate(arrays["accuracy"])
     )
     judged = evidence, accuracy
-    return Fitted(problem, fill, manifest["weights"], tuple(fillers), fills, None, Run(), 0, judged)
+    weights, errors = manifest["weights"], manifest["filler_errors"]
+    return Fitted(problem, fill, weights, errors, tuple(fillers), fills, None, Run(), 0, judged)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array
 from manifill._estimators.imputer import IGHImputer, run_to_end
-from manifill._estimators.inputs import read_source
+from manifill._estimators.inputs import read_names, read_source
 from manifill._estimators.options import Sweep
 from manifill._fillers import Fill
 from manifill.errors import InvalidInput
@@ -36,9 +36,9 @@ class TableImputer(TransformerMixin, BaseEstimator):
         Where what is inferred is not what you mean: "number", "integer", "boolean", "category", "ordered"
         ("ordered:low<middle<high"), "date", "cyclic:24" (hours; "cyclic:360" for directions), "text",
         "identifier"; or a variable from `manifill.tables`.
-    bounds : "observed", None, or mapping from columns to pairs, default="observed"
+    bounds : "observed", None, pair, or mapping from columns to pairs, default="observed"
         Lowest and highest value of fills: `{"age": (0, 120)}`; either may be None. Columns not named keep to
-        the range observed; with None numbers and dates have no bounds.
+        the range observed. A pair holds for all columns of numbers; with None they have no bounds.
     time : name of a column of dates, times or numbers, complete, default=None
         When each row was measured, in any order, at any steps. Columns are then filled also from what they
         are before and after, as much as held-out entries say. The column itself is not modelled.
@@ -147,13 +147,15 @@ class TableImputer(TransformerMixin, BaseEstimator):
         """The types given, and that of the time column."""
         if self.time is None or not isinstance(self.types, Mapping | None):
             return self.types
-        column = table.column(self.time) if self.time in table.names else None
+        numbered = isinstance(table, ArrayTable) and self.time in range(len(table.names))
+        time = table.names[self.time] if numbered else self.time
+        column = table.column(time) if time in table.names else None
         if column is None or column.holds not in ("integer", "number", *TIMES) or column.missing.any():
             raise InvalidInput(
                 "time must name a column of dates, times or numbers in which nothing is missing; "
                 f"got {self.time!r}. These could: {', '.join(_possible_times(table)) or 'none'}."
             )
-        return {**(self.types or {}), self.time: Moment(column.holds)}
+        return {**(self.types or {}), time: Moment(column.holds)}
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_NUMBERS and "imputer_" in vars(self):
@@ -184,7 +186,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns that come out: those that went in."""
         check_is_fitted(self)
-        return np.array([field.name for field in self.fields_], dtype=object)
+        return read_names(self, [field.name for field in self.fields_], input_features)
 
     @property
     def accuracy_(self) -> TableAccuracy:
@@ -263,7 +265,9 @@ class TableImputer(TransformerMixin, BaseEstimator):
         self.fields_, self._encoding = fields, Encoding(fields)
         self.imputer_ = IGHImputer._loaded(fitted, tol)
         self.n_features_in_ = len(fields)
-        self.feature_names_in_ = np.array([field.name for field in fields], dtype=object)
+        names = [field.name for field in fields]
+        if names != [f"x{i}" for i in range(len(names))]:  # as the columns of an array are called
+            self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
     def _fitted_table(self) -> Source:

@@ -7,21 +7,11 @@ from matplotlib.figure import Figure
 
 from manifill import plots
 from manifill._arrays import Array
-from manifill._experiments.base import (
-    OURS,
-    PAPER,
-    Claim,
-    Experiment,
-    Knobs,
-    Outcome,
-    both,
-    error_of_means,
-    holes,
-)
+from manifill._experiments import base
 from manifill._experiments.pictures import psnr, quality, stages, strips
 from manifill.datasets import load_olivetti
 
-KNOBS = Knobs(multiple=2.0, delta=3e-4)
+KNOBS = base.Knobs(multiple=2.0, delta=3e-4)
 
 
 @dataclass(frozen=True)
@@ -34,27 +24,27 @@ class Config:
     sweeps: int = 5
 
 
-def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
+def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     """The whole set, damaged and restored by both."""
     faces = load_olivetti(data_dir)
     images = faces.X[: config.pictures, :: config.thinning, :: config.thinning]
     X = images.reshape(len(images), -1)
-    M = holes(X.shape, config.rate, seed)
-    fills = both(KNOBS, config.sweeps, X, M, seed, f"Olivetti, {config.rate:.0%} missing")
+    M = base.holes(X.shape, config.rate, seed)
+    fills = base.both(KNOBS, config.sweeps, X, M, seed, f"Olivetti, {config.rate:.0%} missing")
     shown = stages(X, M, fills, images.shape[1:])
-    mean = error_of_means(X, M)
-    best = fills[OURS].errors[-1]
+    mean = base.error_of_means(X, M)
+    best = fills[base.OURS].errors[-1]
     claims = [
-        Claim(
+        base.Claim(
             f"With {config.rate:.0%} of the pixels deleted the people in the photos are recognisable.",
-            f"RMSE {fills[PAPER].errors[-1]:.4f} with the paper's algorithm, {best:.4f} with defaults "
+            f"RMSE {fills[base.PAPER].errors[-1]:.4f} with the paper's algorithm, {best:.4f} with defaults "
             f"({psnr(best):.1f} dB), where the column mean has {mean:.4f}; see the mosaics.",
             bool(max(one.errors[-1] for one in fills.values()) < 0.6 * mean),
             "Pixels of a picture are filled from the other pictures alone, as in the paper; tools that look "
             "at neighbouring pixels do better on scattered holes.",
         )
     ]
-    return Outcome(
+    return base.Outcome(
         rows=quality(fills, config.rate),
         figures={"": strips(shown, 10), "whole": _whole(shown)},
         claims=claims,
@@ -69,7 +59,7 @@ def _whole(shown: dict[str, Array]) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = base.Experiment(
     "olivetti",
     "Olivetti faces, 70 % of the pixels gone",
     "§3.2.1, figures 2 to 4",

@@ -11,26 +11,13 @@ from matplotlib.figure import Figure
 from manifill import plots
 from manifill._arrays import Array
 from manifill._estimators import DiffusionMap
-from manifill._experiments.base import (
-    OURS,
-    PAPER,
-    Claim,
-    Experiment,
-    Fill,
-    Knobs,
-    Outcome,
-    both,
-    deviation,
-    errors_of,
-    fill,
-    sweep_rows,
-)
+from manifill._experiments import base
 from manifill.amputation import mcar
 from manifill.datasets import swiss_roll
 from manifill.kernels import MedianDistance
 from manifill.metrics import paper_error
 
-KNOBS = Knobs(multiple=4.0, delta=1e-4)
+KNOBS = base.Knobs(multiple=4.0, delta=1e-4)
 TRAILS_RATE = 0.4
 # Wide steps show the shape of the roll; narrow ones unroll it into a line.
 STEP = MedianDistance(0.4)
@@ -47,22 +34,24 @@ class Config:
     sweeps: int = 10
 
 
-Runs = dict[tuple[str, float], list[Fill]]
+Runs = dict[tuple[str, float], list[base.Fill]]
 
 
-def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
+def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     """Every rate with every seed, and three rolls in pictures."""
     runs: Runs = {}
     for rate in config.rates:
         for i in range(config.seeds):
             X, _ = swiss_roll(random_state=seed + i)
             M = mcar(X.shape, rate, seed + i)
-            fills = both(KNOBS, config.sweeps, X, M, seed + i, f"{rate:.0%} missing, run {i + 1}", _error)
+            fills = base.both(
+                KNOBS, config.sweeps, X, M, seed + i, f"{rate:.0%} missing, run {i + 1}", _error
+            )
             for name, one in fills.items():
                 runs.setdefault((name, rate), []).append(one)
     panels = [_followed(seed + i, config.sweeps) for i in range(PANELS)]
-    return Outcome(
-        rows=sweep_rows(runs, "error"),
+    return base.Outcome(
+        rows=base.sweep_rows(runs, "error"),
         figures={"": _curves(runs, config.rates), "trails": _trails(panels)},
         claims=_claims(runs, config.rates),
         data="the paper's swiss roll: 5 spirals of 50 points in 30 dimensions, made by manifill",
@@ -74,30 +63,32 @@ def _error(X: Array, filled: Array, M: Any) -> float:
     return paper_error(X, filled)
 
 
-def _claims(runs: Runs, rates: tuple[float, ...]) -> list[Claim]:
+def _claims(runs: Runs, rates: tuple[float, ...]) -> list[base.Claim]:
     half = min(rates, key=lambda rate: abs(rate - 0.5))
     drops = {}
-    for name in (PAPER, OURS):
-        errors = errors_of(runs[name, half])
+    for name in (base.PAPER, base.OURS):
+        errors = base.errors_of(runs[name, half])
         drops[name] = errors[:, 0].mean() / errors[:, min(5, errors.shape[1] - 1)].mean()
     claims = [
-        Claim(
+        base.Claim(
             f"At {half:.0%} missing the error falls by an order of magnitude in 4 or 5 iterations.",
-            f"{drops[PAPER]:.1f}-fold with the paper's algorithm, from a random start; "
-            f"{drops[OURS]:.1f}-fold with defaults, from the column means; within five sweeps.",
+            f"{drops[base.PAPER]:.1f}-fold with the paper's algorithm, from a random start; "
+            f"{drops[base.OURS]:.1f}-fold with defaults, from the column means; within five sweeps.",
             bool(min(drops.values()) >= 10),
             "With defaults the first sweep can be a linear guess, which suits a roll in 3 of 30 dimensions.",
         )
     ]
-    if len(runs[PAPER, rates[0]]) == 1:
+    if len(runs[base.PAPER, rates[0]]) == 1:
         return claims
-    last = [(one.mean(), one.std()) for one in (errors_of(runs[PAPER, rate])[:, -1] for rate in rates)]
+    last = [
+        (one.mean(), one.std()) for one in (base.errors_of(runs[base.PAPER, rate])[:, -1] for rate in rates)
+    ]
     found = ", ".join(
         f"{mean:.2f} ± {std:.2f} at {rate:.0%}" for (mean, std), rate in zip(last, rates, strict=True)
     )
     upward = float(np.corrcoef(rates, [std for _, std in last])[0, 1])
     claims.append(
-        Claim(
+        base.Claim(
             "Data sets with more missing values are less consistent in their outcome.",
             f"Final error of the paper's algorithm: {found}; correlation of rate and deviation {upward:.2f}.",
             upward > 0.5,
@@ -110,11 +101,11 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
     with plots.look():
         figure = Figure(figsize=(9.5, 7), layout="constrained")
         axes = figure.subplots(2, 2, sharex="col")
-        for column, name in zip(axes.T, (PAPER, OURS), strict=True):
-            errors = {f"{rate:.0%}": errors_of(runs[name, rate]) for rate in rates}
+        for column, name in zip(axes.T, (base.PAPER, base.OURS), strict=True):
+            errors = {f"{rate:.0%}": base.errors_of(runs[name, rate]) for rate in rates}
             plots.convergence(column[0], errors, spread=False)
             column[0].set(title=name, ylabel="L² error, mean of the runs", xlabel="")
-            plots.convergence(column[1], {key: deviation(one) for key, one in errors.items()})
+            plots.convergence(column[1], {key: base.deviation(one) for key, one in errors.items()})
             column[1].set_ylabel("its standard deviation")
             column[1].get_legend().remove()
             column[0].get_legend().set_title("missing")
@@ -141,7 +132,7 @@ def _followed(seed: int, sweeps: int) -> _Panel:
     """All in the diffusion map of the reconstructed set; start and truth by its extension."""
     X, position = swiss_roll(random_state=seed)
     M = mcar(X.shape, TRAILS_RATE, seed)
-    filled = fill(KNOBS.imputer(sweeps, seed), X, M, what=f"trails at {TRAILS_RATE:.0%}")
+    filled = base.fill(KNOBS.imputer(sweeps, seed), X, M, what=f"trails at {TRAILS_RATE:.0%}")
     chosen = np.random.default_rng(seed).choice(np.flatnonzero(M.any(axis=1)), FOLLOWED, replace=False)
     model = DiffusionMap(3, bandwidth=STEP).fit(filled.filled)
     start, truth = (model.transform(table[chosen]) for table in (filled.start, X))
@@ -177,7 +168,7 @@ def _interactive(panel: _Panel, path: Path) -> None:
     path.write_text(page.replace("<head>", heading, 1), encoding="utf-8")
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = base.Experiment(
     "swiss_roll",
     "Swiss roll: error against iteration, and where points go",
     "§3.1, figure 1",

@@ -6,23 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from manifill._arrays import Array, Mask, Table
-from manifill._experiments.base import (
-    OURS,
-    PAPER,
-    Claim,
-    Experiment,
-    Knobs,
-    Outcome,
-    both,
-    error_of_means,
-    gain,
-    holes,
-)
+from manifill._experiments import base
 from manifill._experiments.pictures import psnr, quality, stages, strips
 from manifill.datasets import load_umist, rotating_object
 from manifill.errors import DatasetNotFound, MissingDependency
 
-KNOBS = Knobs(multiple=1.0, delta=1e-2)
+KNOBS = base.Knobs(multiple=1.0, delta=1e-2)
 
 
 @dataclass(frozen=True)
@@ -35,28 +24,29 @@ class Config:
     sweeps: int = 5
 
 
-def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
+def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     """The person of whom there are most pictures."""
     images, data, why = _sequence(config.full, data_dir)
     X = images.reshape(len(images), -1)
-    M = holes(X.shape, config.rate, seed)
-    fills = both(KNOBS, config.sweeps, X, M, seed, f"UMIST, {config.rate:.0%} missing")
+    M = base.holes(X.shape, config.rate, seed)
+    fills = base.both(KNOBS, config.sweeps, X, M, seed, f"UMIST, {config.rate:.0%} missing")
     shown = stages(X, M, fills, images.shape[1:])
-    dark, light = _edges(X, M, fills[OURS].filled, images.shape[1:])
+    dark, light = _edges(X, M, fills[base.OURS].filled, images.shape[1:])
     errors = {name: one.errors[-1] for name, one in fills.items()}
-    means = error_of_means(X, M)
-    return Outcome(
+    means = base.error_of_means(X, M)
+    return base.Outcome(
         rows=quality(fills, config.rate),
         figures={"": strips(shown, config.shown)},
         claims=[
-            Claim(
+            base.Claim(
                 "Damaged pictures of one person are restored from the person's other pictures.",
-                f"{len(X)} pictures at {config.rate:.0%}: {gain(fills)}; "
-                f"{psnr(errors[PAPER]):.1f} and {psnr(errors[OURS]):.1f} dB. Pixel means: {means:.4g}.",
+                f"{len(X)} pictures at {config.rate:.0%}: {base.gain(fills)}; "
+                f"{psnr(errors[base.PAPER]):.1f} and {psnr(errors[base.OURS]):.1f} dB. "
+                f"Pixel means: {means:.4g}.",
                 bool(max(errors.values()) < 0.8 * means),
                 why,
             ),
-            Claim(
+            base.Claim(
                 "Difficult are borders between very dark and very light regions.",
                 f"RMSE {light:.4f} at the tenth of the pixels that differs most from neighbours, "
                 f"{dark:.4f} elsewhere.",
@@ -90,7 +80,7 @@ def _edges(X: Array, M: Mask, filled: Table, shape: tuple[int, ...]) -> tuple[fl
     return elsewhere, at_borders
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = base.Experiment(
     "umist",
     "UMIST: one person's sequence",
     "§3.2.1, figure 5",

@@ -8,22 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from manifill._arrays import Array
-from manifill._experiments.base import (
-    OURS,
-    PAPER,
-    Claim,
-    Experiment,
-    Knobs,
-    Outcome,
-    both,
-    error_of_means,
-    gain,
-    holes,
-)
+from manifill._experiments import base
 from manifill._experiments.pictures import psnr, quality, stages, strips
 from manifill.datasets import rotating_object
 
-KNOBS = Knobs(multiple=1.0, delta=1e-2)
+KNOBS = base.Knobs(multiple=1.0, delta=1e-2)
 CLIP = "video_escalator.npz"
 
 
@@ -38,23 +27,24 @@ class Config:
     sweeps: int = 3
 
 
-def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
+def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     """The clip, damaged and restored by both."""
     frames, data, why = _clip(config, data_dir)
     X = frames.reshape(len(frames), -1)
-    M = holes(X.shape, config.rate, seed)
-    fills = both(KNOBS, config.sweeps, X, M, seed, f"video, {config.rate:.0%} missing")
+    M = base.holes(X.shape, config.rate, seed)
+    fills = base.both(KNOBS, config.sweeps, X, M, seed, f"video, {config.rate:.0%} missing")
     shown = stages(X, M, fills, frames.shape[1:])
     errors = {name: one.errors[-1] for name, one in fills.items()}
-    means = error_of_means(X, M)
-    return Outcome(
+    means = base.error_of_means(X, M)
+    return base.Outcome(
         rows=quality(fills, config.rate),
         figures={"": strips(shown, config.shown)},
         claims=[
-            Claim(
+            base.Claim(
                 "Video, with its many similar frames, can be reconstructed.",
-                f"{len(X)} frames at {config.rate:.0%}: {gain(fills)}; {psnr(errors[PAPER]):.1f} and "
-                f"{psnr(errors[OURS]):.1f} dB. Pixel means: {means:.4g}.",
+                f"{len(X)} frames at {config.rate:.0%}: {base.gain(fills)}; "
+                f"{psnr(errors[base.PAPER]):.1f} and {psnr(errors[base.OURS]):.1f} dB. "
+                f"Pixel means: {means:.4g}.",
                 bool(max(errors.values()) < 0.8 * means),
                 why,
             )
@@ -102,7 +92,7 @@ def _write(shown: dict[str, Array], path: Path) -> None:
         imageio.imwrite(path, frames, duration=50, loop=0)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = base.Experiment(
     "video",
     "Video: a clip damaged and restored",
     "§1.1",

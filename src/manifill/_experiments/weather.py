@@ -8,25 +8,12 @@ from matplotlib.figure import Figure
 
 from manifill import plots
 from manifill._arrays import Array, Mask
-from manifill._experiments.base import (
-    OURS,
-    PAPER,
-    Claim,
-    Experiment,
-    Fill,
-    Knobs,
-    Outcome,
-    both,
-    deviation,
-    errors_of,
-    holes,
-    sweep_rows,
-)
+from manifill._experiments import base
 from manifill.datasets import load_noaa_normals
 from manifill.errors import DatasetNotFound, MissingDependency
 from manifill.metrics import nrmse
 
-KNOBS = Knobs(multiple=0.5, delta=1e-3)
+KNOBS = base.Knobs(multiple=0.5, delta=1e-3)
 SAN_DIEGO, NEW_YORK = "USW00023188", "USW00094789"
 
 
@@ -41,30 +28,30 @@ class Config:
     sweeps: int = 3
 
 
-Runs = dict[tuple[str, float], list[Fill]]
+Runs = dict[tuple[str, float], list[base.Fill]]
 
 
-def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
+def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     """Every rate with every seed."""
     X, data, why = _weather(config, data_dir)
     runs: Runs = {}
     masks: dict[float, Mask] = {}
     for rate in config.rates:
         for i in range(config.seeds):
-            M = holes(X.shape, rate, seed + i)
+            M = base.holes(X.shape, rate, seed + i)
             masks.setdefault(rate, M)
             what = f"weather, {rate:.0%} missing, run {i + 1}"
-            for name, one in both(KNOBS, config.sweeps, X, M, seed + i, what, nrmse).items():
+            for name, one in base.both(KNOBS, config.sweeps, X, M, seed + i, what, nrmse).items():
                 runs.setdefault((name, rate), []).append(one)
     most = max(config.rates)
     shown = {
         "original": X,
         f"damaged, {most:.0%} gone": np.where(masks[most], np.nan, X),
-        f"restored, {PAPER}": runs[PAPER, most][0].filled,
-        f"restored, {OURS}": runs[OURS, most][0].filled,
+        f"restored, {base.PAPER}": runs[base.PAPER, most][0].filled,
+        f"restored, {base.OURS}": runs[base.OURS, most][0].filled,
     }
-    return Outcome(
-        rows=sweep_rows(runs, "error in standard deviations"),
+    return base.Outcome(
+        rows=base.sweep_rows(runs, "error in standard deviations"),
         figures={"": _curves(runs, config.rates), "pictures": _pictures(shown)},
         claims=_claims(runs, config.rates, why),
         data=data,
@@ -99,16 +86,16 @@ def _made_up(hours: int, rng: np.random.Generator) -> Array:
     return np.tanh(mixed) + 0.3 * mixed + 0.05 * rng.normal(size=mixed.shape)
 
 
-def _claims(runs: Runs, rates: tuple[float, ...], why: str) -> list[Claim]:
+def _claims(runs: Runs, rates: tuple[float, ...], why: str) -> list[base.Claim]:
     """Both against the random start of the paper's algorithm."""
     third, end = [], []
     for rate in rates:
-        theirs, ours = (errors_of(runs[name, rate]).mean(axis=0) for name in (PAPER, OURS))
+        theirs, ours = (base.errors_of(runs[name, rate]).mean(axis=0) for name in (base.PAPER, base.OURS))
         third.append(1 - theirs[min(3, len(theirs) - 1)] / theirs[0])
         end.append(1 - ours[-1] / theirs[0])
     at = ", ".join(f"{rate:.0%}" for rate in rates)
     return [
-        Claim(
+        base.Claim(
             "In 2–3 iterations the error of a random start is reduced by about 70 %.",
             f"At {at} missing, after three sweeps of the paper's algorithm: "
             f"{', '.join(f'{share:.0%}' for share in third)}; with defaults, in the end: "
@@ -124,17 +111,17 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
     with plots.look():
         figure = Figure(figsize=(9.5, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
-        tables = {f"{PAPER}, {rate:.0%}": errors_of(runs[PAPER, rate]) for rate in rates}
+        tables = {f"{base.PAPER}, {rate:.0%}": base.errors_of(runs[base.PAPER, rate]) for rate in rates}
         plots.convergence(left, tables, log=False, spread=False)
         for rate, (color, _, line) in zip(rates, plots.STYLES, strict=False):
-            level = errors_of(runs[OURS, rate])[:, -1].mean()
+            level = base.errors_of(runs[base.OURS, rate])[:, -1].mean()
             left.axhline(
-                level, color=color, ls=line, lw=1, alpha=0.7, label=f"{OURS}, {rate:.0%}, in the end"
+                level, color=color, ls=line, lw=1, alpha=0.7, label=f"{base.OURS}, {rate:.0%}, in the end"
             )
         left.set(ylabel="error on the holes, standard deviations", ylim=(0, None))
         if left.get_legend():
             left.get_legend().remove()
-        deviations = {name: deviation(table) for name, table in tables.items()}
+        deviations = {name: base.deviation(table) for name, table in tables.items()}
         plots.convergence(right, deviations, log=False)
         right.set(ylabel="its standard deviation over the runs", ylim=(0, None))
         if right.get_legend():
@@ -159,7 +146,7 @@ def _pictures(shown: dict[str, Array]) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = base.Experiment(
     "weather",
     "Hourly weather: error against iteration",
     "§3.2.2, figures 7 and 8",

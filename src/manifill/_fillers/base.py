@@ -93,7 +93,7 @@ class Fill:
         record = self.trace[-1]
         if not record.sweep:
             return self.name or "start"
-        return f"{self.name or 'sweep'} {record.sweep}: change {record.change:.2g}, {record.seconds:.2g} s"
+        return f"step {record.sweep}, {self.name}: change {record.change:.2g}, {record.seconds:.2g} s"
 
     @property
     def sweep(self) -> int:
@@ -105,6 +105,15 @@ class Fill:
         """The completed table in the user's units; in `iter_fit` just as `completed_` is."""
         completed = self.problem.restore(self.Z)
         return completed if self.output is None else self.output(completed)
+
+
+def filled_at_once(problem: Problem, Z: Array, name: str, began: float, start: Array | None = None) -> Fill:
+    """The fill of a filler that makes one step, which began at this moment of the monotonic clock."""
+    Z = np.where(problem.M, Z, problem.Z)
+    moved = (Z - (problem.Z if start is None else start))[problem.M]
+    change = float(np.sqrt(np.mean(moved**2))) if moved.size else 0.0
+    record = SweepRecord(sweep=1, change=change, seconds=time.monotonic() - began)
+    return Fill(problem, Z, (SweepRecord(sweep=0), record), name=name)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ Two fillers use them: `LaggedSweeper` sweeps with lag features as additional col
 the feature itself for the fill.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from manifill._arrays import Array, Indices, Table, frozen
-from manifill._fillers.base import Fill, Run
+from manifill._fillers.base import Fill, Run, filled_at_once
 from manifill._fillers.sweep import Model, Sweeper, SweepFill
 from manifill._problem import Problem, Scaling
 
@@ -58,13 +59,9 @@ class LaggedSweeper:
 
     @property
     def _inner(self) -> Sweeper:
-        """The sweep over columns and lag features, of which the latter are not shrunk."""
+        """The sweep over columns and lag features; shrinkage was found without these, so there is none."""
         sweeper = self.sweeper.cold
-        shrinkage = sweeper.ensemble.shrinkage
-        if shrinkage is None:
-            return sweeper
-        wider = np.append(shrinkage, np.ones(len(shrinkage) + 1))
-        return replace(sweeper, ensemble=replace(sweeper.ensemble, shrinkage=frozen(wider)))
+        return replace(sweeper, ensemble=sweeper.ensemble.unshrunk)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +91,26 @@ class Interpolation:
     def steps(
         self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None
     ) -> Iterator[Fill]:
+        began = time.monotonic()
         Z = timeline_of(problem).expected() * problem.scaling.weight
-        yield Fill(problem, np.where(problem.M, Z, problem.Z), name=self.name)
+        yield filled_at_once(problem, Z, self.name, began)
 
-    def extension(self, fill: Fill, run: Run) -> None:
-        return None
+    def extension(self, fill: Fill, run: Run) -> "InterpolationExtension":
+        return InterpolationExtension(fill.problem)
+
+
+@dataclass(frozen=True, eq=False)
+class InterpolationExtension:
+    """New rows from what was known near them in time; rows without a moment get the column means."""
+
+    problem: Problem
+
+    def complete(self, given: Table, moments: Array | None = None) -> Table:
+        Z = np.zeros(given.shape)
+        if moments is not None:
+            there = ~np.isnan(moments)
+            Z[there] = timeline_of(self.problem).at(moments[there]) * self.problem.scaling.weight
+        return self.problem.complete(given, Z)
 
 
 def timeline_of(problem: Problem) -> "Timeline":
@@ -107,7 +119,7 @@ def timeline_of(problem: Problem) -> "Timeline":
 
 
 def _standardised(moments: Array, times: Array) -> Array:
-    """Moments in standard deviations of the times fitted; these may be of any size, so their span comes first."""
+    """Moments in standard deviations of the times fitted, which may be of any size."""
     first, last = times.min(), times.max()
     span = (last - first) or 1.0
     fitted = (times - first) / span

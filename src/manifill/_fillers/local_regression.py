@@ -6,13 +6,14 @@ their similarity; where rows are in order of time, also by what these and the co
 before and after, and by the column's lag feature. Missing predictors take their current imputed value.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from manifill._arrays import Array, Indices
-from manifill._fillers.base import Fill, Run
+from manifill._fillers.base import Fill, Run, filled_at_once
 from manifill._fillers.field.windows import MAX_ROWS, parts
 from manifill._fillers.lags import timeline_of
 from manifill._problem import Problem
@@ -47,7 +48,7 @@ class LocalRegression:
         self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None
     ) -> Iterator[Fill]:
         assert start is not None
-        n, d = problem.shape
+        began, (n, d) = time.monotonic(), problem.shape
         scale = problem.scaling.weight
         similarity = (problem.layout or Learned()).similarity(problem.deviations, problem.M)
         assert similarity is not None  # only columns of a grid have none
@@ -58,7 +59,7 @@ class LocalRegression:
             with Workers(run.n_jobs):
                 filled = _filled(problem.take(part.rows), predictors, (start.Z / scale)[part.rows], rng, run)
             found[part.rows] += part.spread(filled)
-        yield Fill(problem, found * scale, name=self.name)
+        yield filled_at_once(problem, found * scale, self.name, began, start.Z)
 
     def extension(self, fill: Fill, run: Run) -> None:
         return None

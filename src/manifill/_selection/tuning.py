@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from manifill import _validation as validation
 from manifill._arrays import Array, Indices, Table, to_numpy
 from manifill._fillers import Run
 from manifill._fillers.sweep import (
@@ -22,18 +23,6 @@ from manifill._fillers.sweep import (
 from manifill._problem import Problem
 from manifill._selection.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
 from manifill._selection.screening import Screening, Trial, side_by_side
-from manifill._validation import (
-    Accuracy,
-    Evidence,
-    HeldOut,
-    accuracy,
-    hide,
-    how_much,
-    large,
-    random_sets,
-    root_mean_square,
-    shrinkage,
-)
 from manifill.kernels import Kernel, Laplacian, SemiLinear
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge
 
@@ -74,8 +63,8 @@ class Tuning:
     """
 
     sweeper: Sweeper
-    evidence: Evidence
-    accuracy: Accuracy
+    evidence: validation.Evidence
+    accuracy: validation.Accuracy
     trials: tuple[Trial, ...] = ()
     errors: tuple[float, ...] = ()
     sets: int = 0
@@ -110,7 +99,7 @@ def tune(problem: Problem, choices: Candidates, run: Run, rng: np.random.Generat
     sweeper, trials, screened = _screened(problem, choices, run, sample_rng, screening_rng)
     tuned = validate(problem, sweeper, run, validation_rng, screened)
     sweeps, start = tuned.sweeper.max_sweeps, sweeper.start
-    if go_on and large(problem) and tuned.errors:
+    if go_on and validation.large(problem) and tuned.errors:
         start = tuned.sweeper.start
         sweeps = min(_WARM_SWEEPS, sweeps)
     return replace(tuned, sweeper=replace(tuned.sweeper, start=start, max_sweeps=sweeps), trials=trials)
@@ -122,7 +111,7 @@ def _screened(
     run: Run,
     sample_rng: np.random.Generator,
     screening_rng: np.random.Generator,
-) -> tuple[Sweeper, tuple[Trial, ...], Evidence | None]:
+) -> tuple[Sweeper, tuple[Trial, ...], validation.Evidence | None]:
     """Start, kernels, ridges and weights, chosen on a sample."""
     sweeper, kernel, solver = choices.sweeper, choices.kernel, choices.solver
     sample, sampled = _sample(problem, _SCREENED_ROWS, sample_rng)
@@ -173,7 +162,7 @@ def validate(
     sweeper: Sweeper,
     run: Run,
     rng: np.random.Generator,
-    screened: Evidence | None = None,
+    screened: validation.Evidence | None = None,
     shrink: bool = True,
 ) -> Tuning:
     """The validation run: how well a sweep does on the whole table, in how many sweeps, with what shrinkage.
@@ -181,15 +170,15 @@ def validate(
     `screened` is what is known of it already; without `shrink` fills are not drawn to the column means.
     """
     sweeper = sweeper.cold
-    share, count = how_much(problem)
+    share, count = validation.how_much(problem)
     holdout_rng, run_rng = rng.spawn(2)
-    sets = random_sets(problem.given, problem.groups, share, count, holdout_rng, problem.n_context)
-    held_out = [hide(problem, entries) for entries in sets]
+    sets = validation.random_sets(problem.given, problem.groups, share, count, holdout_rng, problem.n_context)
+    held_out = [validation.hide(problem, entries) for entries in sets]
     deviation, d = problem.scaling.deviation, problem.shape[1]
     if not any(len(one.truth) for one in held_out):
-        nothing = Evidence.of(held_out, np.zeros(0), np.ones(d), share)
+        nothing = validation.Evidence.of(held_out, np.zeros(0), np.ones(d), share)
         fewer = replace(sweeper, max_sweeps=min(_SWEEPS_WITHOUT_EVIDENCE, sweeper.max_sweeps))
-        return Tuning(fewer, nothing, accuracy(nothing, None, deviation), sets=count)
+        return Tuning(fewer, nothing, validation.accuracy(nothing, None, deviation), sets=count)
     _log.info("validation run on %s held-out entries", f"{sum(len(one.truth) for one in held_out):,}")
     seeds = run_rng.integers(2**32, size=count)
     runs = side_by_side(
@@ -201,12 +190,12 @@ def validate(
     truth = np.concatenate([one.truth for one in held_out])
     longest = max(len(found) for found, _ in runs)
     after = [np.concatenate([found[min(s, len(found) - 1)] for found, _ in runs]) for s in range(longest)]
-    errors = [root_mean_square(found - truth) for found in after[1:]] or [math.nan]
+    errors = [validation.root_mean_square(found - truth) for found in after[1:]] or [math.nan]
     sweeps = _sweeps_worth_doing(errors, sweeper.opening)
     found = after[min(sweeps, len(after) - 1)]
     columns = np.concatenate([one.columns for one in held_out])
-    shrunk = shrinkage(columns, found, truth, d) if shrink else np.ones(d)
-    evidence = Evidence.of(held_out, found, shrunk, share)
+    shrunk = validation.shrinkage(columns, found, truth, d) if shrink else np.ones(d)
+    evidence = validation.Evidence.of(held_out, found, shrunk, share)
     if screened is not None:
         screened = replace(screened, found=shrunk[screened.columns] * screened.found, shrinkage=shrunk)
     return Tuning(
@@ -217,7 +206,7 @@ def validate(
             start=GivenStart(runs[0][1]),
         ),
         evidence=evidence,
-        accuracy=accuracy(evidence, screened, deviation),
+        accuracy=validation.accuracy(evidence, screened, deviation),
         errors=tuple(errors),
         sets=count,
     )
@@ -230,7 +219,9 @@ def _sweeps_worth_doing(errors: list[float], opening: int) -> int:
     return best + 1
 
 
-def _watched(held_out: HeldOut, sweeper: Sweeper, run: Run, seed: int) -> tuple[list[Array], Table]:
+def _watched(
+    held_out: validation.HeldOut, sweeper: Sweeper, run: Run, seed: int
+) -> tuple[list[Array], Table]:
     """Held-out entries at the start and after each sweep, and the best fill.
 
     The run ends when sweeps no longer bring the fill nearer to what is held out.
@@ -241,7 +232,7 @@ def _watched(held_out: HeldOut, sweeper: Sweeper, run: Run, seed: int) -> tuple[
     for fill in sweeper.run(held_out.problem, np.random.default_rng(seed), run, rules):
         if len(found) <= fill.sweep:
             found.append(held_out.found(to_numpy(fill.Z)))
-            errors.append(root_mean_square(found[-1] - held_out.truth))
+            errors.append(validation.root_mean_square(found[-1] - held_out.truth))
         if not errors[-1] > min(errors):
             best = fill
         if _levelled_off(errors[1 + sweeper.opening :], patient=len(held_out.truth) < _CERTAIN_ENTRIES):

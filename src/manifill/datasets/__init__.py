@@ -1,6 +1,6 @@
 """Data to try things on: manifolds and pictures made by formula, and the public sets of the paper."""
 
-from manifill.datasets.manifolds import circle, torus
+from manifill.datasets.manifolds import circle, swiss_roll, torus
 from manifill.datasets.pictures import moving_blob, rotating_object
 from manifill.datasets.public import (
     Pictures,
@@ -10,7 +10,6 @@ from manifill.datasets.public import (
     load_olivetti,
     load_umist,
 )
-from manifill.datasets.synthetic import swiss_roll
 
 __all__ = [
     "Pictures",

@@ -1,9 +1,10 @@
-"""Simple manifolds, points at random or evenly spaced."""
+"""Manifolds made by formula, points at random or evenly spaced."""
 
 import numpy as np
 
 from manifill._arrays import Array
 from manifill._checks import require_flag, require_number
+from manifill.errors import InvalidInput
 
 Seed = np.random.Generator | int | None
 
@@ -79,3 +80,78 @@ def _checked(n: int, noise: float, even: bool, random_state: Seed) -> np.random.
     require_number("noise", noise, least=0)
     require_flag("even", even)
     return np.random.default_rng(random_state)
+
+
+def swiss_roll(
+    *,
+    spirals: int = 5,
+    points: int = 50,
+    turns: tuple[float, float] = (0.25, 2.25),
+    spread: float = 1.0,
+    height: float = 15.0,
+    dimensions: int = 30,
+    rotations: int = 100,
+    noise: float = 0.05,
+    random_state: Seed = None,
+) -> tuple[Array, Array]:
+    """The paper's swiss roll: spirals stacked on one another, evenly spaced, turned into many dimensions.
+
+    A spiral r = spread·t has the arc length s(t) = spread·½(t√(1+t²) + sinh⁻¹t); its points are evenly
+    spaced in s. (The paper prints ds = ½(√(1+t²) + sinh⁻¹t)dt, which is not its derivative.) The stack is
+    embedded in R^dimensions, rotated in random planes, and noise is added in all directions. The paper
+    chose spread, height, noise and rotations by experiment and does not print them.
+
+    Parameters
+    ----------
+    spirals, points : how many spirals, and points on each; the paper has 5 × 50 = 250.
+    turns : where each spiral starts and ends, in full turns.
+    spread : how fast the spiral leaves its centre.
+    height : from the lowest spiral to the highest.
+    dimensions : of the space it is rotated into, at least 3.
+    rotations : number of random planes rotated in, each by a random angle.
+    noise : standard deviation of the Gaussian noise in each dimension.
+
+    Returns
+    -------
+    X : (spirals · points, dimensions)
+    position : (spirals · points, 2), arc length and height of each point on the roll.
+
+    Examples
+    --------
+    >>> X, position = swiss_roll(random_state=0)
+    >>> X.shape, position.shape
+    ((250, 30), (250, 2))
+    """
+    for name, value, least in (("spirals", spirals, 1), ("points", points, 2), ("dimensions", dimensions, 3)):
+        require_number(name, value, least=least, whole=True)
+    require_number("rotations", rotations, least=0, whole=True)
+    require_number("spread", spread, above=0)
+    require_number("height", height)
+    require_number("noise", noise, least=0)
+    if not 0 <= turns[0] < turns[1]:
+        raise InvalidInput(f"turns must rise from a start ≥ 0 to a larger end; got {turns}.")
+    rng = np.random.default_rng(random_state)
+    fine = 2 * np.pi * np.linspace(turns[0], turns[1], 10_000)
+    arc_length = spread * 0.5 * (fine * np.sqrt(1 + fine**2) + np.arcsinh(fine))
+    even = np.linspace(arc_length[0], arc_length[-1], points)
+    t = np.interp(even, arc_length, fine)
+    spiral = spread * np.column_stack([t * np.cos(t), t * np.sin(t)])
+
+    levels = np.linspace(0.0, height, spirals)
+    X = np.zeros((spirals * points, dimensions))
+    X[:, :2] = np.tile(spiral, (spirals, 1))
+    X[:, 2] = np.repeat(levels, points)
+    for _ in range(rotations):
+        X = _rotate(X, rng)
+    X += noise * rng.standard_normal(X.shape)
+    return X, np.column_stack([np.tile(even, spirals), np.repeat(levels, points)])
+
+
+def _rotate(X: Array, rng: np.random.Generator) -> Array:
+    """Rotate by a random angle in a random plane."""
+    plane, _ = np.linalg.qr(rng.standard_normal((X.shape[1], 2)))
+    angle = rng.uniform(0, 2 * np.pi)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    within = X @ plane
+    rotated: Array = X + (within @ turn.T - within) @ plane.T
+    return rotated

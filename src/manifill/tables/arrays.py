@@ -57,8 +57,7 @@ class ArrayTable:
     """An array (n, d) of numbers or Python objects as a table."""
 
     def __init__(self, X: npt.ArrayLike) -> None:
-        masked: Any = X if isinstance(X, np.ma.MaskedArray) else None
-        array = np.asarray(X if masked is None else masked.astype(object).filled(None))
+        array = _with_missing(X)
         if array.dtype.kind in "US":
             array = array.astype(object)
         if array.dtype.kind == "c":
@@ -88,12 +87,30 @@ class ArrayTable:
         """A copy of the array with these values put in."""
         whole = self.array.copy()
         for name, (rows, values) in fills.items():
-            whole[rows, self.names.index(name)] = values
+            whole_numbers = whole.dtype.kind == "O" and self.column(name).holds == "integer"
+            whole[rows, self.names.index(name)] = [int(one) for one in values] if whole_numbers else values
         return whole
 
     def like(self, columns: Mapping[str, Any]) -> npt.NDArray[Any]:
         """An array of these columns."""
         return np.column_stack(list(columns.values()))
+
+
+def _with_missing(X: Any) -> npt.NDArray[Any]:
+    """An array of what was given: masked numbers are NaN, and so is None in a list of numbers."""
+    if isinstance(X, np.ma.MaskedArray):
+        masked: Any = X
+        if masked.dtype.kind in "fiu":
+            kept = masked.dtype if masked.dtype.kind == "f" else np.float64
+            return np.asarray(masked.astype(kept).filled(np.nan))
+        objects: npt.NDArray[Any] = masked.data.astype(object)
+        objects[np.ma.getmaskarray(masked)] = None
+        return objects
+    array = np.asarray(X)
+    if array.dtype.kind == "O" and not isinstance(X, np.ndarray):
+        numeric = all(one is None or isinstance(one, float | int) for one in array.ravel())
+        return array.astype(np.float64) if numeric and array.ndim == 2 else array
+    return array
 
 
 def _is_missing(value: Any) -> bool:

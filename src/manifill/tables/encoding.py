@@ -9,7 +9,7 @@ import numpy as np
 
 from manifill._arrays import Array
 from manifill._checks import complaint, is_word
-from manifill.tables.inference import check_bounds, check_names, declared, infer
+from manifill.tables.inference import by_name, check_bounds, declared, infer
 from manifill.tables.source import Fills, Source
 from manifill.tables.variables import Moment, Quantity, Variable
 
@@ -68,22 +68,23 @@ class Encoding:
     ) -> "Encoding":
         """What the columns are taken for: as the user says, or else inferred.
 
-        `bounds` is "observed", None for no bounds of numbers, or a mapping from columns to pairs.
+        `bounds` is "observed", None for no bounds, a pair for all numbers, or a mapping to pairs.
         """
         if types is not None and not isinstance(types, Mapping):
             raise complaint("types", "a mapping from columns, such as {'zip': 'category'}", types)
-        if is_word(bounds, "observed"):
-            bounds = {}
-        if bounds is not None and not isinstance(bounds, Mapping):
-            raise complaint("bounds", "'observed', None, or a mapping such as {'age': (0, 120)}", bounds)
-        unbounded = (None, None) if bounds is None else None
-        types, bounds = types or {}, bounds or {}
-        check_names(types, table.names, "types")
-        check_names(bounds, table.names, "bounds")
+        pair = isinstance(bounds, tuple) and len(bounds) == 2
+        if not (bounds is None or pair or isinstance(bounds, Mapping) or is_word(bounds, "observed")):
+            raise complaint(
+                "bounds", "'observed', None, a pair, or a mapping such as {'age': (0, 120)}", bounds
+            )
+        everywhere = bounds if pair else (None, None) if bounds is None else None
+        types = by_name(types or {}, table.names, "types")
+        bounds = by_name(bounds if isinstance(bounds, Mapping) else {}, table.names, "bounds")
         fields, first = [], 0
         for name in table.names:
             column = table.column(name)
-            limits = bounds.get(name, unbounded)
+            numeric = column.holds in ("integer", "number", "decimal")
+            limits = bounds.get(name, everywhere if numeric else None)
             if name in types:
                 variable, reason = declared(column, types[name], limits)
             else:

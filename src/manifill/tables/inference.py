@@ -239,11 +239,19 @@ def _as_values(column: SourceColumn, levels: list[Any], present: tuple[Any, ...]
     return given
 
 
-def check_names(given: Mapping[Any, Any], names: list[Any], what: str) -> None:
-    """Refuse a mapping that names columns which are not there."""
-    unknown = [name for name in given if name not in names]
+def by_name(given: Mapping[Any, Any], names: list[Any], what: str) -> dict[Any, Any]:
+    """A mapping from columns, by name or, where names are words, by number; others are refused."""
+    words = all(isinstance(name, str) for name in names)
+
+    def name_of(key: Any) -> Any:
+        numbered = words and isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names)
+        return names[key] if numbered and key not in names else key
+
+    found = {name_of(key): value for key, value in given.items()}
+    unknown = [name for name in found if name not in names]
     if unknown:
         raise InvalidInput(
             f"{what} names columns that are not there: {', '.join(map(repr, unknown))}. "
             f"The columns are {', '.join(map(str, names[:20]))}{', …' if len(names) > 20 else ''}."
         )
+    return found

@@ -252,12 +252,9 @@ def _with_empty_rows(Z: Array, problem: Problem) -> Array:
     if problem.moments is None:
         Z[empty] = Z[~empty].mean(axis=0)
         return Z
-    times, known, places = problem.times, np.flatnonzero(~empty), np.flatnonzero(empty)
-    after = np.clip(np.searchsorted(known, places), 0, len(known) - 1)
-    first, last = times[known[np.clip(after - 1, 0, None)]], times[known[after]]
-    gap = np.where(last > first, last - first, 1.0)
-    share = np.clip((times[places] - first) / gap, 0, 1)[:, None]
-    Z[empty] = Z[known[np.clip(after - 1, 0, None)]] * (1 - share) + Z[known[after]] * share
+    times = problem.times
+    for column in Z.T:
+        column[empty] = np.interp(times[empty], times[~empty], column[~empty])
     return Z
 
 

@@ -1,7 +1,7 @@
 """How a column is extended: by one kernel and solver, or by the weighted mean of several."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -91,6 +91,12 @@ class Ensemble:
         return (
             [extend(component) for component in self.components] if alone else share(extend, self.components)
         )
+
+    @property
+    def unshrunk(self) -> "Ensemble":
+        """The same without shrinkage: weights that add up to 1, for all columns."""
+        total = sum(component.weight for component in self.components)
+        return Ensemble(tuple(replace(one, weight=one.weight / total) for one in self.components))
 
     def shrinkage_of(self, columns: Indices) -> Array:
         """(b,), the share of the extension of these columns that their fills take."""
