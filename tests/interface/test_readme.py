@@ -70,7 +70,8 @@ def _damaged_pictures(folder):
         Image.fromarray(frame | mask).save(folder / "damaged" / f"{i}.png")
         Image.fromarray(mask).save(folder / "masks" / f"{i}.png")
     np.save(folder / "old.npy", frames)
-    with VideoFile.open(folder / "old.npy") as like, VideoWriter(folder / "old.mp4", like) as video:
+    like = VideoFile.open(folder / "old.npy")
+    with VideoWriter(folder / "old.mp4", like) as video:
         for frame in frames:
             video.write(frame)
 

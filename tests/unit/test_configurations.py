@@ -1,4 +1,4 @@
-"""What `IGHImputer` promises in every configuration: with and without tuning, time, layout, or a time limit."""
+"""What `IGHImputer` promises in every configuration: tuned or not, with time, a layout, a time limit."""
 
 import re
 import time
@@ -186,7 +186,7 @@ class TestDraws:
         assert (high >= imputer.completed_).all()
 
     def test_pixels_of_a_grid_share_their_range(self):
-        """One pixel was never negative where it is known; its fills are, as the other pixels of their rows."""
+        """One pixel was never negative where it is known; its fills are, like the other pixels."""
         rng = np.random.default_rng(0)
         X = rng.normal(-1, 0.3, (40, 1)) + 0.1 * rng.standard_normal((40, 6))
         X[:, 5] = np.where(np.arange(40) < 35, np.nan, 0.01)
@@ -201,7 +201,7 @@ class TestDraws:
     def test_draws_of_an_interrupted_blend_are_like_its_intervals(self):
         """Random walks, of which only time tells: draws of a kernel between rows would be far off."""
         rng = np.random.default_rng(0)
-        X = np.cumsum(rng.standard_normal((100, 4)), axis=0)
+        X = np.cumsum(rng.standard_normal((150, 5)), axis=0)
         X[rng.random(X.shape) < 0.2] = np.nan
         imputer = IGHImputer(times="even", random_state=0)
         for fill in imputer.iter_fit(X):

@@ -510,13 +510,13 @@ def packets(video):
 
 class TestVideo:
     def test_attributes(self, with_sound):
-        with VideoFile.open(with_sound) as video:
-            assert (video.width, video.height, video.n_frames) == (64, 48, 30)
-            assert video.fps == Fraction(30000, 1001)
-            assert video.colour
-            assert video.has_audio
-            assert video.duration == pytest.approx(1.001)
-            frames = list(video.frames())
+        video = VideoFile.open(with_sound)
+        assert (video.width, video.height, video.n_frames) == (64, 48, 30)
+        assert video.fps == Fraction(30000, 1001)
+        assert video.colour
+        assert video.has_audio
+        assert video.duration == pytest.approx(1.001)
+        frames = list(video.frames())
         assert len(frames) == 30
         assert frames[0].shape == (48, 64, 3)
         assert psnr(np.stack(frames), smooth(30, channels=3)) > 35

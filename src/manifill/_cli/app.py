@@ -11,8 +11,8 @@ import typer
 import manifill
 from manifill import _files as files
 from manifill._cli import restoring, words
-from manifill._cli.options import Force, Json, Seed
 from manifill._cli.watch import Interrupted, console
+from manifill._cli.words import Force, Json, Seed
 from manifill.errors import ManifillError, MissingDependency
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)

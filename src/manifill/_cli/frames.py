@@ -45,8 +45,9 @@ def run(request: Request) -> None:
     """Read, restore and write frame by frame, and say what was done."""
     began = monotonic()
     _check(request)
-    with VideoFile.open(request.source) as video, ExitStack() as opened:
-        holes = _Holes(request.where, video, opened)
+    video = VideoFile.open(request.source)
+    holes = _Holes(request.where, video)
+    with ExitStack() as opened:
         stream = Stream(video.n_frames, random_state=request.seed, device=request.device)
         bar = opened.enter_context(progress_bar(BarColumn(), TaskProgressColumn(), TimeRemainingColumn()))
         task = bar.add_task("restoring", total=1.0)
@@ -56,7 +57,7 @@ def run(request: Request) -> None:
         if request.side_by_side is not None:
             both = opened.enter_context(VideoWriter(request.side_by_side, video, width=2 * video.width))
         frames = stream.restore(video.frames(), holes.masks())
-        damaged = opened.enter_context(VideoFile.open(request.source)).frames() if both else None
+        damaged = VideoFile.open(request.source).frames() if both else None
         for frame in frames:
             out.write(frame)
             if both is not None and damaged is not None:
@@ -105,7 +106,7 @@ def _check(request: Request) -> None:
 class _Holes:
     """Where each frame is damaged, one after the other."""
 
-    def __init__(self, where: Where, video: VideoFile, opened: ExitStack) -> None:
+    def __init__(self, where: Where, video: VideoFile) -> None:
         self._where, self._video = where, video
         shape = (video.n_frames, video.height, video.width)
         self._always: Mask = np.zeros(shape[1:], dtype=np.bool_)
@@ -117,7 +118,7 @@ class _Holes:
         if not where.said:
             self._always, self.reason = _stuck(video)
         if where.mask is not None and where.mask.suffix.lower() in ENDINGS:
-            self._masks = opened.enter_context(VideoFile.open(where.mask))
+            self._masks = VideoFile.open(where.mask)
             theirs = (self._masks.n_frames, self._masks.height, self._masks.width)
             if theirs != shape:
                 raise InvalidInput(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from manifill._cli.options import Force, Json, Seed
 from manifill._cli.watch import Interrupted, console
+from manifill._cli.words import Force, Json, Seed
 
 _DAMAGE = "Where is the damage?"
 Mask = Annotated[

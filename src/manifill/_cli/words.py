@@ -1,9 +1,14 @@
 """Options as users type them, and what they mean."""
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from manifill.errors import InvalidInput
 
+Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON, for machines.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Bound = float | str | None
 _WORDS = ("text", "identifier", "category", "ordered", "skip")
 

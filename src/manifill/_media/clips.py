@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -120,13 +120,6 @@ class VideoFile:
                         yield frame
         except av.FFmpegError as error:
             raise InvalidInput(f"{self.path} cannot be decoded: {error}. Is it damaged?") from error
-
-    # There is nothing to close; callers, `_cli.frames` among them, use it in `with` statements all the same.
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing stays open between two readings."""
 
 
 @dataclass(frozen=True, kw_only=True)

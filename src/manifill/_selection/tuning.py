@@ -8,18 +8,7 @@ import numpy as np
 
 from manifill import _validation as validation
 from manifill._arrays import Array, Indices, Table, to_numpy
-from manifill._fillers import Run
-from manifill._fillers.sweep import (
-    Component,
-    Ensemble,
-    GivenStart,
-    LinearStart,
-    RelativeChange,
-    StoppingRule,
-    Sweeper,
-    SweepLimit,
-    mean_start,
-)
+from manifill._fillers import Run, sweep
 from manifill._problem import Problem
 from manifill._selection.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
 from manifill._selection.screening import Screening, Trial, side_by_side
@@ -62,7 +51,7 @@ class Tuning:
     sets : how many sets of entries were held out.
     """
 
-    sweeper: Sweeper
+    sweeper: sweep.Sweeper
     evidence: validation.Evidence
     accuracy: validation.Accuracy
     trials: tuple[Trial, ...] = ()
@@ -81,7 +70,7 @@ class Candidates:
     solver : of the kind to use; its ridge is chosen where `tune_ridge` says so.
     """
 
-    sweeper: Sweeper
+    sweeper: sweep.Sweeper
     kernel: Kernel | None
     solver: AnySolver
     tune_ridge: bool
@@ -111,21 +100,21 @@ def _screened(
     run: Run,
     sample_rng: np.random.Generator,
     screening_rng: np.random.Generator,
-) -> tuple[Sweeper, tuple[Trial, ...], validation.Evidence | None]:
+) -> tuple[sweep.Sweeper, tuple[Trial, ...], validation.Evidence | None]:
     """Start, kernels, ridges and weights, chosen on a sample."""
     sweeper, kernel, solver = choices.sweeper, choices.kernel, choices.solver
     sample, sampled = _sample(problem, _SCREENED_ROWS, sample_rng)
     wide = problem.shape[1] > _WIDE
     trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
     pairs = candidates(kernel, trying, choices.tune_ridge, wide)
-    default = Ensemble.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
+    default = sweep.Ensemble.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
     if len(pairs) < 2 or sample is None:
         return replace(sweeper, ensemble=default), (), None
     n_core = len(CORE) if kernel is None and not wide else len(pairs)
-    base = replace(sweeper, ensemble=Ensemble.of(*pairs[0]))
+    base = replace(sweeper, ensemble=sweep.Ensemble.of(*pairs[0]))
     screening = Screening(sample, base, run, wide, screening_rng)
     if sweeper.start is None and sweeper.max_sweeps > 1 and problem.shape[1] <= _MAX_COLUMNS_LINEAR:
-        start = screening.choose_start([mean_start, LinearStart()], pairs[:_CANDIDATES_LINEAR])
+        start = screening.choose_start([sweep.mean_start, sweep.LinearStart()], pairs[:_CANDIDATES_LINEAR])
         sweeper = replace(sweeper, start=start)
     screening.screen([pair for pair in pairs if pair not in screening.pairs])
     if not wide:
@@ -133,7 +122,7 @@ def _screened(
     weights = screening.weights(_max_components(problem, solver) if kernel is None else 1)
     trials = screening.trials(weights)
     components = tuple(
-        Component(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
+        sweep.Component(trial.kernel, with_ridge(solver, ridge_of(trial.solver)), trial.weight)
         for trial in trials
         if trial.weight > 0
     )
@@ -141,7 +130,7 @@ def _screened(
     if evidence is not None:
         ones = np.ones(problem.shape[1])
         evidence = replace(evidence, columns=sampled[evidence.columns], shrinkage=ones)
-    ensemble = Ensemble(components) if components else default
+    ensemble = sweep.Ensemble(components) if components else default
     return replace(sweeper, ensemble=ensemble), trials, evidence
 
 
@@ -159,7 +148,7 @@ def _search(screening: Screening, n_core: int, tune_kernel: bool, tune_ridge: bo
 
 def validate(
     problem: Problem,
-    sweeper: Sweeper,
+    sweeper: sweep.Sweeper,
     run: Run,
     rng: np.random.Generator,
     screened: validation.Evidence | None = None,
@@ -203,7 +192,7 @@ def validate(
             sweeper,
             ensemble=replace(sweeper.ensemble, shrinkage=shrunk),
             max_sweeps=sweeps,
-            start=GivenStart(runs[0][1]),
+            start=sweep.GivenStart(runs[0][1]),
         ),
         evidence=evidence,
         accuracy=validation.accuracy(evidence, screened, deviation),
@@ -220,7 +209,7 @@ def _sweeps_worth_doing(errors: list[float], opening: int) -> int:
 
 
 def _watched(
-    held_out: validation.HeldOut, sweeper: Sweeper, run: Run, seed: int
+    held_out: validation.HeldOut, sweeper: sweep.Sweeper, run: Run, seed: int
 ) -> tuple[list[Array], Table]:
     """Held-out entries at the start and after each sweep, and the best fill.
 
@@ -228,7 +217,10 @@ def _watched(
     """
     found: list[Array] = []
     errors: list[float] = []
-    rules: list[StoppingRule] = [RelativeChange(sweeper.tol), SweepLimit(sweeper.max_sweeps)]
+    rules: list[sweep.StoppingRule] = [
+        sweep.RelativeChange(sweeper.tol),
+        sweep.SweepLimit(sweeper.max_sweeps),
+    ]
     for fill in sweeper.run(held_out.problem, np.random.default_rng(seed), run, rules):
         if len(found) <= fill.sweep:
             found.append(held_out.found(to_numpy(fill.Z)))
