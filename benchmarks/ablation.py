@@ -14,7 +14,7 @@ from rich.table import Table
 from benchmarks.contest import TABLES
 from benchmarks.data import holes, tables
 from benchmarks.knobs import plain
-from manifill import IGHImputer, Sweep
+from manifill import IGHImputer, Sweep, _validation
 from manifill._selection import portfolio, tuning
 from manifill._validation import stacking
 
@@ -33,7 +33,7 @@ WITHOUT: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "start at random draws": ({"method": Sweep(start="normal")}, []),
     "linear start always": ({"method": Sweep(start="linear")}, []),
     "one sweep over the columns, no more": ({}, [(tuning, "_MIN_IMPROVEMENT", np.inf)]),
-    "no shrinkage": ({}, [(tuning, "shrinkage", lambda columns, found, truth, d: np.ones(d))]),
+    "no shrinkage": ({}, [(_validation, "shrinkage", lambda columns, found, truth, d: np.ones(d))]),
 }
 
 

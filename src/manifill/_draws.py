@@ -23,6 +23,7 @@ from manifill._fillers import Run
 from manifill._fillers.field import FieldFill, FieldFiller
 from manifill._fillers.sweep import Ensemble, Ledger
 from manifill._problem import Groups, Problem
+from manifill._threads import Workers
 from manifill._validation import Errors
 from manifill.kernels import Pairs
 from manifill.solvers import Ridge
@@ -42,9 +43,9 @@ def draws(
     *,
     bounds: Array,
     chosen: Groups = (),
+    run: Run,
     ensemble: Ensemble | None = None,
     field: tuple[FieldFiller, FieldFill] | None = None,
-    run: Run | None = None,
 ) -> Iterator[Array]:
     """Yield m fills (n, d) in standard units, drawn from what the missing values may be.
 
@@ -66,13 +67,16 @@ def draws(
     for i, chain in enumerate(rng.spawn(m)):
         _log.info("drawing table %d of %d", i + 1, m)
         if field is not None:
-            off = _as_large_as_expected(errors, field[0].residuals(field[1], chain, run or Run()))
+            off = _as_large_as_expected(errors, field[0].residuals(field[1], chain, run))
             yield _with_errors(errors, off, chain, bounds, chosen)
             continue
-        # Each value has about the error it may have, but alone; a chain from there has them agree. From the
-        # fill itself it would take long to get as far where columns say nearly the same.
-        Z = _with_errors(errors, errors.drawn(chain) * problem.scaling.weight, chain, bounds, chosen)
-        yield _chain(problem, Z, cast(Ensemble, ensemble), chain, bounds, chosen) if by_process else Z
+        with Workers(run.n_jobs):
+            # Each value has about the error it may have, but alone; a chain from there has them agree. From
+            # the fill itself it would take long to get as far where columns say nearly the same.
+            Z = _with_errors(errors, errors.drawn(chain) * problem.scaling.weight, chain, bounds, chosen)
+            if by_process:
+                Z = _chain(problem, Z, cast(Ensemble, ensemble), chain, bounds, chosen)
+        yield Z
 
 
 def _as_large_as_expected(errors: Errors, off: Array) -> Array:
@@ -121,7 +125,7 @@ def _chain(
 
 
 def _precision(ensemble: Ensemble, pairs: Pairs) -> Array:
-    """P = (K + rI)⁻¹ of the mean kernel matrix and ridge of a ensemble."""
+    """P = (K + rI)⁻¹ of the mean kernel matrix and ridge of an ensemble."""
     total = sum(component.weight for component in ensemble.components)
     S: Array = np.zeros(0)
     for component in ensemble.components:

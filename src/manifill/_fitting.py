@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from manifill import _selection as selection
+import manifill._selection as selection
 from manifill._arrays import Array, to_numpy
 from manifill._fillers import Fill, Filler, Run, Status, SweepRecord
 from manifill._fillers.sweep import GivenStart, Sweeper

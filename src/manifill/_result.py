@@ -11,7 +11,7 @@ import numpy as np
 from manifill._arrays import Array, Table, frozen, to_numpy
 from manifill._checks import require_number
 from manifill._draws import draws
-from manifill._fillers import Extension, Fill, Filler, Run, Status
+from manifill._fillers import Extension, Fill, Filler, Run
 from manifill._fillers.field import Field, FieldFill, FieldFiller
 from manifill._fillers.field.stages import KERNEL
 from manifill._fillers.lags import Interpolation, LaggedSweeper
@@ -110,7 +110,7 @@ class Fitted:
     def draws(self, m: int, rng: np.random.Generator, limits: Array, chosen: Groups = ()) -> Iterator[Table]:
         """Completed tables whose fills are drawn from what the missing values may be."""
         require_number("m", m, least=1, whole=True)
-        alone = self.sweeper if self.fill.status is not Status.BLENDED else None
+        alone = self.sweeper if len(self.fillers) == 1 else None
         drawn = draws(
             self.errors,
             m,

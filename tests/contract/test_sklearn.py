@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manifill import DiffusionMap, GeometricHarmonics, IGHImputer, Sweep
+from manifill import DiffusionMap, GeometricHarmonics, IGHImputer, Sweep, TableImputer
 from manifill.layouts import Learned
 
 ESTIMATORS = [
@@ -20,6 +20,7 @@ ESTIMATORS = [
     IGHImputer(solver="local"),
     IGHImputer(layout=Learned()),
     IGHImputer(times="even"),
+    TableImputer(),
     GeometricHarmonics(),
     GeometricHarmonics(kernel="laplacian", solver="ridge"),
     GeometricHarmonics(kernel="precomputed"),

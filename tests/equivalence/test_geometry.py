@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manifill import GeometricHarmonics, IGHImputer, _fitting
+from manifill import GeometricHarmonics, IGHImputer, _selection
 from manifill._axes import along, channels, cosines, eigenvectors, separate
 from manifill._fillers import Run
 from manifill._fillers.field import Field, fill_stages
@@ -229,8 +229,8 @@ def test_time_and_learned_columns_mend_sensors(monkeypatch):
     M = rng.random(X.shape) < 0.3
     M[100] = True  # a moment at which nothing was measured
     imputer = IGHImputer(layout=Learned(), times="even", random_state=0)
-    blends, weigh = [], _fitting.weigh
-    monkeypatch.setattr(_fitting, "weigh", lambda *words: blends.append(weigh(*words)) or blends[-1])
+    blends, weigh = [], _selection.weigh
+    monkeypatch.setattr(_selection, "weigh", lambda *words: blends.append(weigh(*words)) or blends[-1])
     both = imputer.fit_transform(np.where(M, np.nan, X))
     line = X.copy()
     for j in range(12):

@@ -430,7 +430,7 @@ class TestWatching:
         out, err = capsys.readouterr()
         assert out == ""
         lines = [line.split(":")[0] for line in err.splitlines()]
-        assert lines[-2:] == ["sweep 1", "sweep 2"]
+        assert lines[-2:] == ["step 1, sweep", "step 2, sweep"]
         *screening, validation = lines[:-2]
         assert {line.split()[0] for line in screening} == {"trying"}
         assert validation.startswith("validation run on")
@@ -530,8 +530,11 @@ class TestTables:
     def test_masked_arrays_of_other_types(self, narrow):
         single = np.ma.masked_invalid(narrow.astype(np.float32))
         assert manifill.impute(single).dtype == np.float32
+        dates = np.ma.masked_array(np.array([["2020"], ["2021"]], "M8[Y]"), mask=[[0], [1]])
         with pytest.raises(InvalidInput, match="dates"):
-            manifill.impute(np.ma.masked_array(np.array([["2020"], ["2021"]], "M8[Y]"), mask=[[0], [1]]))
+            IGHImputer().fit(dates)
+        with pytest.raises(InvalidInput, match="not modelled"):
+            manifill.impute(dates)
 
     def test_bounds_far_from_the_data_are_kept_and_no_divergence(self, rng):
         X = rng.normal(size=(20, 3))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manifill import IGHImputer, _fitting
+from manifill import IGHImputer, _selection
 from manifill._fillers import Fill, Run, local_regression
 from manifill._fillers.local_regression import LocalRegression
 from manifill._problem import Problem
@@ -50,8 +50,8 @@ def blends(monkeypatch):
         found.append(original(*words))
         return found[-1]
 
-    original = _fitting.weigh
-    monkeypatch.setattr(_fitting, "weigh", weigh)
+    original = _selection.weigh
+    monkeypatch.setattr(_selection, "weigh", weigh)
     return found
 
 

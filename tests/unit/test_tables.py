@@ -267,7 +267,7 @@ class TestLimits:
             ({"smokes": "number"}, {}, "cannot be taken for number"),
             ({"town": Quantity()}, {}, "cannot be taken for quantity"),
             ("abc", {}, "types must be a mapping"),
-            ({}, [1], "bounds must be 'observed', None, or a mapping"),
+            ({}, [1], "bounds must be 'observed', None, a pair, or a mapping"),
         ],
     )
     def test_what_cannot_be_held_is_refused(self, people, types, bounds, words):

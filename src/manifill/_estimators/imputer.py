@@ -387,6 +387,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         if not is_word(bounds, "observed"):
             return inputs.read_bounds(bounds, self._labels, self._in_place(given))[:, self._kept]
         lowest = np.where(np.isnan(given), np.inf, given).min(axis=0)
+        layout = self.result_.problem.layout
+        if layout is not None and layout.homogeneous:
+            lowest = np.full(len(lowest), lowest.min())
         return np.array([np.where(lowest >= 0, 0.0, -np.inf), np.full(len(lowest), np.inf)])
 
     def _forget(self) -> None:

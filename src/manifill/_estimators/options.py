@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from manifill import kernels
+import manifill.kernels as kernels
 from manifill._checks import complaint, is_word, require_number
 from manifill._fillers import sweep
 from manifill.errors import InvalidInput

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array
+from manifill._devices import is_tensor
 from manifill._estimators.imputer import IGHImputer, run_to_end
 from manifill._estimators.inputs import read_names, read_source
 from manifill._estimators.options import Sweep
@@ -320,3 +321,48 @@ def _possible_times(table: Source) -> list[str]:
     columns = (table.column(name) for name in table.names)
     kinds = ("integer", "number", *TIMES)
     return [str(one.name) for one in columns if one.holds in kinds and not one.missing.any()]
+
+
+def impute(
+    X: Any,
+    *,
+    types: Any = None,
+    bounds: Any = "observed",
+    time: Any = None,
+    kernel: Any = "auto",
+    solver: Any = "auto",
+    layout: Any = None,
+    max_sweeps: Any = "auto",
+    time_limit: float | None = None,
+    device: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: bool = False,
+) -> Any:
+    """Fill the missing values of a table.
+
+    Parameters
+    ----------
+    X : a pandas or polars DataFrame or a pyarrow Table, of numbers, categories, dates and text; or an array
+        or list of lists (n, d), NaN or None where missing.
+    types, bounds, time, kernel, solver, layout, max_sweeps, time_limit, device, n_jobs, random_state, \
+            verbose : as in `TableImputer`.
+
+    Returns
+    -------
+    The completed table, of the same kind as `X`, with the same columns and types.
+
+    Examples
+    --------
+    >>> import manifill
+    >>> nan = float("nan")
+    >>> manifill.impute([[1.0, 10.0], [2.0, 20.0], [3.0, nan], [4.0, 40.0]], random_state=0).shape
+    (4, 2)
+    """
+    options = {name: value for name, value in locals().items() if name != "X"}
+    if is_tensor(X):
+        named = {name: value for name, value in options.items() if name not in ("types", "time")}
+        if types is not None or time is not None:
+            raise InvalidInput("types and time are for tables; tensors hold numbers only. Remove them.")
+        return IGHImputer(**named).fit_transform(X)
+    return TableImputer(**options).fit_transform(X)

@@ -107,7 +107,7 @@ def _claims(runs: Runs, rates: tuple[float, ...], why: str) -> list[base.Claim]:
 
 
 def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
-    """Sweep by sweep for the paper's algorithm; of defaults, which have rehearsed, where they end."""
+    """Sweep by sweep for the paper's algorithm; of defaults, whose sweeps were validated, where they end."""
     with plots.look():
         figure = Figure(figsize=(9.5, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)

@@ -32,7 +32,7 @@ CORE: tuple[Setting, ...] = (
     _setting(Gaussian, 0.7, 1.0, 1.0),
     _setting(Gaussian, 1.4, 0.3, 0.01),
 )
-# … and these are taken where hidden entries say so: pictures and smooth manifolds want wide Gaussians.
+# … and these are taken where held-out entries say so: pictures and smooth manifolds want wide Gaussians.
 OTHERS: tuple[Setting, ...] = (
     _setting(Laplacian, 0.5, 0.0, 1.0),
     _setting(Laplacian, 4.0, 0.3, 0.01),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from manifill import _validation as validation
+import manifill._validation as validation
 from manifill._arrays import Array, Indices, Table, to_numpy
 from manifill._fillers import Run, sweep
 from manifill._problem import Problem

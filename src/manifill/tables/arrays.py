@@ -62,11 +62,11 @@ class ArrayTable:
             array = array.astype(object)
         if array.dtype.kind == "c":
             raise InvalidInput("Complex data not supported: a table must hold real numbers or objects.")
-        if array.ndim != 2 or array.dtype.kind not in "fiubO":
+        if array.ndim != 2:
+            raise InvalidInput(f"An array must have rows and columns; got {array.shape}. Reshape your data.")
+        if array.dtype.kind not in "fiubO":
             raise InvalidInput(
-                "A table must be a pandas or polars DataFrame, a pyarrow Table, or an array with rows and "
-                f"columns, of numbers or objects; got {type(X).__name__} of {array.dtype}, shape "
-                f"{array.shape}. Reshape your data: a single row is array.reshape(1, -1)."
+                f"An array must hold numbers or objects; got {array.dtype}. Put dates and times in a frame."
             )
         self.array = array
         self.names = [f"x{i}" for i in range(array.shape[1])]

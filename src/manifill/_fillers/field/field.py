@@ -132,6 +132,8 @@ class Field:
         below; that of a draw of the missing entries is their number on average. So the error can be measured
         in standard deviations, which needs no scale and no knowledge of the data.
         """
+        if not self.n_missing:
+            return 0 * b
         m, precondition = self.missing, self._preconditioner(T)
         apply: Callable[[Any], Any] = lambda v: m * self.values(self.harmonics(v) / T)  # noqa: E731
         b = b if x is None else b - apply(x)

@@ -53,7 +53,7 @@ class Ensemble:
         kinds = {(type(component.solver), component.kernel.additive) for component in self.components}
         if len(kinds) != 1:
             raise IncompatibleKernel(
-                "Members of a ensemble must have solvers of one kind, and kernels that all are, or all are "
+                "Components of an ensemble must have solvers of one kind, and kernels that all are, or are "
                 f"not, sums over columns; got {', '.join(map(str, self.components)) or 'no component'}."
             )
 

@@ -78,7 +78,7 @@ def sweeps(
     """
     if ensemble is None:
         if kernel is None or solver is None:
-            raise InvalidInput("sweeps needs a kernel and a solver, or a ensemble.")
+            raise InvalidInput("sweeps needs a kernel and a solver, or an ensemble.")
         ensemble = Ensemble.of(kernel, solver)
     workers = Workers(n_jobs)
     start_rng, schedule_rng, order_rng, method_rng = np.random.default_rng(rng).spawn(4)

@@ -24,7 +24,7 @@ class Method(Protocol):
 def method_of(
     problem: Problem, blocks: tuple[Block, ...], ensemble: Ensemble, seed: int, device: str | None = None
 ) -> Method:
-    """The method for a ensemble's solvers, on a device where that is asked for."""
+    """The method for an ensemble's solvers, on a device where that is asked for."""
     if isinstance(ensemble.solver, Local):
         if not ensemble.additive:
             raise IncompatibleKernel(
