@@ -157,6 +157,8 @@ def run_all(known: Fitted, fillers: Sequence[Filler], run: Run, rng: np.random.G
                 break
         if late:
             break
+    tried = known.filler_errors
+    late = late or (bool(tried) and any(one.name not in tried for one in known.fillers))
     yield so_far(Status.TIME_LIMIT if late else Status.BLENDED, "blend")
 
 

@@ -21,7 +21,7 @@ class Status(Enum):
     PLATEAU = "the changes stopped shrinking: further sweeps would only move the fill about"
     SWEEP_LIMIT = "stopped at the sweep limit (given, or chosen on held-out entries)"
     TIME_LIMIT = (
-        "the time was up; the fill is that of the last full sweep, or the column means if there was none"
+        "the time was up; the fill is that of the last full step, or the column means if there was none"
     )
     DIVERGED = "the fill grew without bound and the last sweep before is kept; set bounds or another kernel"
     INTERRUPTED = "the run was interrupted; the fill is that of the last full sweep"
