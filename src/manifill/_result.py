@@ -1,7 +1,7 @@
 """`Fitted`: what a fit leaves behind. Estimators, reports, saved models and the command line read it."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -14,7 +14,6 @@ from manifill._draws import draws
 from manifill._fillers import Extension, Fill, Filler, Run
 from manifill._fillers.field import Field, FieldFill, FieldFiller
 from manifill._fillers.field.stages import KERNEL
-from manifill._fillers.lags import Interpolation, LaggedSweeper
 from manifill._fillers.sweep import Ensemble, Schedule, Sweeper
 from manifill._problem import Groups, Problem
 from manifill._selection.tuning import Tuning
@@ -141,26 +140,30 @@ class Fitted:
 
     @cached_property
     def _extension(self) -> Extension | None:
-        filler: Filler = self.sweeper or self.fillers[-1]
-        fill = self.fill if isinstance(filler, FieldFiller) else self.fill_of(filler)
-        return filler.extension(fill, self.run)
+        return self._best_extension([one for one in self.fillers if not one.needs_moments])
 
     @cached_property
     def _extension_in_time(self) -> Extension | None:
+        return self._best_extension(self.fillers)
+
+    def _best_extension(self, fillers: Sequence[Filler]) -> Extension | None:
         """Of the fillers that can fill new rows, the one with the smallest error on held-out entries."""
-        kinds = (Sweeper, LaggedSweeper, Interpolation)
-        able = [one for one in self.fillers if isinstance(one, kinds)]
-        if not able:
-            return self._extension
-        best: Filler = min(able, key=lambda one: self.filler_errors.get(one.name, math.inf))
-        return best.extension(self.fill_of(best), self.run)
+        able = [one for one in fillers if one.extends]
+        for filler in sorted(able, key=lambda one: self.filler_errors.get(one.name, math.inf)):
+            fill = self.fill if isinstance(filler, FieldFiller) else self.fill_of(filler)
+            extension = filler.extension(fill, self.run)
+            if extension is not None:
+                return extension
+        return None
 
     def fill_of(self, filler: Filler) -> Fill:
         """The fill of a filler; one that did not count is run when its fill is asked for."""
         if filler.name in self.fills:
             return self.fills[filler.name]
+        before = next((one for one in self.fillers if one.name == filler.after), None)
+        start = None if before is None else self.fill_of(before)
         rng, run = np.random.default_rng(self.seed), replace(self.run, deadline=math.inf)
-        *_, fill = filler.steps(self.problem, rng, run, None)
+        *_, fill = filler.steps(self.problem, rng, run, start)
         return fill
 
     def _table(self, Z: Array, limits: Array) -> Table:

@@ -1,5 +1,7 @@
 """Lag features: what columns are before and after, to compare rows by; and rows that have moments."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -289,3 +291,23 @@ class TestMoments:
             IGHImputer(times=one, random_state=0).fit_transform(X) for one in ("even", 3.0 * np.arange(60))
         ]
         np.testing.assert_allclose(fills[1], fills[0], rtol=1e-9)
+
+
+class TestExtension:
+    """New rows are filled by the filler with the smallest held-out error of those that can."""
+
+    def test_the_best_filler_that_can_fills_new_rows(self):
+        t = np.arange(80.0)
+        X = np.column_stack([np.sin(t / 9), np.cos(t / 9), np.sin(t / 5)])
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+        fitted = IGHImputer(times="even", random_state=0).fit(X).result_
+        row, moment = np.full((1, 3), np.nan), np.array([40.5])
+        names = {one.name for one in fitted.fillers if one.extends}
+        assert names >= {"sweep", "sweep with lag features", "interpolation"}
+        for best in ("interpolation", "sweep with lag features"):
+            known = replace(fitted, filler_errors={name: 1.0 - (name == best) for name in names})
+            filler = next(one for one in fitted.fillers if one.name == best)
+            expected = filler.extension(fitted.fill_of(filler), fitted.run).complete(row, moment)
+            np.testing.assert_array_equal(known.complete(row, moment), expected)
+        with_time, without = known.complete(row, moment), known.complete(row)
+        assert np.abs(with_time - without).max() > 0.1

@@ -84,10 +84,6 @@ class Fill:
     name: str = ""
     output: Callable[[Table], Any] | None = field(default=None, kw_only=True)
 
-    def __repr__(self) -> str:
-        change = self.trace[-1].change
-        return f"<{type(self).__name__} after sweep {self.sweep}, change {change:.2g}, {self.status.name}>"
-
     def __str__(self) -> str:
         """A line for people who wait."""
         record = self.trace[-1]
@@ -141,12 +137,13 @@ class Extension(Protocol):
 
 
 class Filler(Protocol):
-    """One way to fill a table. A new method is a class with these four members.
+    """One way to fill a table. A new method is a class with these members.
 
     Attributes
     ----------
     name : of the filler, or of its last fill where it gives several.
     after : the name of the fill that it starts from; None where it starts from the problem.
+    extends, needs_moments : can it fill new rows, and only those of which the moment is known?
     """
 
     @property
@@ -154,6 +151,12 @@ class Filler(Protocol):
 
     @property
     def after(self) -> str | None: ...
+
+    @property
+    def extends(self) -> bool: ...
+
+    @property
+    def needs_moments(self) -> bool: ...
 
     def steps(
         self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None

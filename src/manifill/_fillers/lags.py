@@ -44,6 +44,7 @@ class LaggedSweeper:
     sweeper: Sweeper
     name = "sweep with lag features"
     after = None
+    extends = needs_moments = True
 
     def steps(
         self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None
@@ -66,10 +67,13 @@ class LaggedSweeper:
 
 @dataclass(frozen=True, eq=False)
 class LagExtension:
-    """New rows with what was known near them in time; rows without a moment get the mean for that."""
+    """New rows with what was known near them in time, by a sweep or, where that is None, by that alone.
+
+    Rows without a moment get the column means for it.
+    """
 
     problem: Problem
-    model: Model
+    model: Model | None
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
         d = given.shape[1]
@@ -78,6 +82,8 @@ class LagExtension:
             there = ~np.isnan(moments)
             lags = timeline_of(self.problem).at(moments[there]) * self.problem.scaling.weight
             context[there] = np.column_stack([lags, _standardised(moments[there], self.problem.times)])
+        if self.model is None:
+            return self.problem.complete(given, context[:, :d])
         return self.model.complete(np.hstack([given, context]))[:, :d].astype(given.dtype)
 
 
@@ -87,6 +93,7 @@ class Interpolation:
 
     name = "interpolation"
     after = None
+    extends = needs_moments = True
 
     def steps(
         self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None
@@ -95,22 +102,8 @@ class Interpolation:
         Z = timeline_of(problem).expected() * problem.scaling.weight
         yield filled_at_once(problem, Z, self.name, began)
 
-    def extension(self, fill: Fill, run: Run) -> "InterpolationExtension":
-        return InterpolationExtension(fill.problem)
-
-
-@dataclass(frozen=True, eq=False)
-class InterpolationExtension:
-    """New rows from what was known near them in time; rows without a moment get the column means."""
-
-    problem: Problem
-
-    def complete(self, given: Table, moments: Array | None = None) -> Table:
-        Z = np.zeros(given.shape)
-        if moments is not None:
-            there = ~np.isnan(moments)
-            Z[there] = timeline_of(self.problem).at(moments[there]) * self.problem.scaling.weight
-        return self.problem.complete(given, Z)
+    def extension(self, fill: Fill, run: Run) -> LagExtension:
+        return LagExtension(fill.problem, None)
 
 
 def timeline_of(problem: Problem) -> "Timeline":

@@ -43,6 +43,7 @@ class LocalRegression:
 
     after: str = "sweep"
     name = "local regression"
+    extends = needs_moments = False
 
     def steps(
         self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None

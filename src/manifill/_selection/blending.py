@@ -60,7 +60,8 @@ class Blend:
 def fillers_for(problem: Problem, sweeper: Sweeper | None) -> tuple[Filler, ...]:
     """The fillers that make sense for a problem, in the order in which they run. A new one is added here.
 
-    Quick ones come first: they are all there is where the time is up.
+    Quick ones come first: they are all there is where the time is up. The last one counts alone where
+    nothing can be held out.
     """
     in_time, layout = problem.moments is not None, problem.layout
     if layout is None and not in_time and sweeper is not None:
@@ -69,10 +70,11 @@ def fillers_for(problem: Problem, sweeper: Sweeper | None) -> tuple[Filler, ...]
     found: list[Filler] = [Interpolation()] if in_time and heterogeneous else []
     if sweeper is not None:
         found.append(sweeper)
-        if in_time and heterogeneous and problem.shape[1] <= _MAX_COLUMNS_LAGGED:
+        lagged = in_time and heterogeneous and problem.shape[1] <= _MAX_COLUMNS_LAGGED
+        if lagged:
             found.append(LaggedSweeper(sweeper))
         if heterogeneous:
-            found.append(LocalRegression(after=found[-1].name))
+            found.append(LocalRegression(after=LaggedSweeper.name if lagged else sweeper.name))
     return (*found, FieldFiller(stages_for(problem)))
 
 

@@ -118,13 +118,8 @@ class Evidence:
 
     def sums(self) -> tuple[Array, Array, Array, Array]:
         """For every column: squared errors of fills and of the mean, weights, all summed, and the number."""
-        d = len(self.shrinkage)
-        terms = (
-            self.weight * self.errors**2,
-            self.weight * self.truth**2,
-            self.weight,
-            np.ones(len(self.truth)),
-        )
+        d, count = len(self.shrinkage), self.weight
+        terms = (count * self.errors**2, count * self.truth**2, count, np.ones(len(count)))
         left, before, weight, number = (np.bincount(self.columns, one, d).astype(float) for one in terms)
         return left, before, weight, number
 

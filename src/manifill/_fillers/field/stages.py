@@ -120,6 +120,7 @@ class FieldFiller:
 
     stages: tuple[Stage, ...]
     after = None
+    extends, needs_moments = True, False
 
     @property
     def name(self) -> str:

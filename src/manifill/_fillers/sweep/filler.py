@@ -42,6 +42,7 @@ class Sweeper:
     max_sweeps: int = 10
     name = "sweep"
     after = None
+    extends, needs_moments = True, False
 
     def run(
         self, problem: Problem, rng: np.random.Generator, run: Run, stopping: Sequence[StoppingRule]
