@@ -10,7 +10,6 @@ import numpy as np
 from manifill._arrays import Array, Indices, to_numpy
 from manifill._fillers import Fill, Filler, Run
 from manifill._fillers.field import FieldFiller, stages_for
-from manifill._fillers.field.windows import MAX_ROWS
 from manifill._fillers.lags import Interpolation, LaggedSweeper
 from manifill._fillers.local_regression import LocalRegression
 from manifill._fillers.sweep import Sweeper
@@ -19,9 +18,9 @@ from manifill._validation import Evidence, HeldOut, root_mean_square, stack
 
 _log = logging.getLogger(__name__)
 
-# Entries that a validation run of several fillers looks at (with more, weights do not become better), and
-# the fewest rows.
-_MAX_ENTRIES, _MIN_ROWS = 200 * 4096, 50
+# Entries and rows that a validation run of several fillers looks at at most (with more, weights do not become
+# better, and its time grows with the cube of the rows), and the fewest rows.
+_MAX_ENTRIES, _MAX_ROWS, _MIN_ROWS = 200 * 4096, 1500, 50
 # In wider tables lag features add little to the local regression, and cost as much as all columns again.
 _MAX_COLUMNS_LAGGED = 64
 
@@ -81,7 +80,7 @@ def fillers_for(problem: Problem, sweeper: Sweeper | None) -> tuple[Filler, ...]
 def validation_rows(problem: Problem, rng: np.random.Generator) -> Indices:
     """Rows in which entries are held out: all, or as many as tell enough; of rows in time one stretch."""
     n, d = problem.shape
-    most = min(MAX_ROWS, max(_MIN_ROWS, _MAX_ENTRIES // d))
+    most = min(_MAX_ROWS, max(_MIN_ROWS, _MAX_ENTRIES // d))
     if n <= most:
         return np.arange(n)
     if problem.moments is not None:
