@@ -22,8 +22,8 @@ def _setting(base: type[Laplacian] | type[Gaussian], multiple: float, weight: fl
     return (SemiLinear(radial, weight) if weight else radial), ridge
 
 
-# Kernel, bandwidth in medians, share of the linear part, ridge. These together do well on most tables, and
-# are believed in before anything is known (docs/choosing.md) …
+# Kernel, bandwidth in medians, share of the linear part, ridge. These together do well on most tables: where
+# the best candidate is one of them, its neighbours are not tried (docs/choosing.md) …
 CORE: tuple[Setting, ...] = (
     _setting(Laplacian, 0.5, 0.3, 0.03),
     _setting(Laplacian, 0.25, 0.3, 0.1),
