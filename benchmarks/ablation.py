@@ -12,7 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.contest import TABLES
-from benchmarks.data import holes, tables
+from benchmarks.data import removed_entries, tables
 from benchmarks.knobs import plain
 from manifill import IGHImputer, Sweep, _validation
 from manifill._selection import portfolio, tuning
@@ -79,7 +79,7 @@ def report(outcomes: dict[tuple[str, int], dict[str, tuple[float, float]]]) -> T
 def fill(variant: str, name: str, seed: int, most_rows: int) -> tuple[float, float]:
     """Standardised RMSE on the holes, and seconds."""
     ((_, X),) = tables((name,), most_rows)
-    M = holes(X.shape, 0.3, seed)
+    M = removed_entries(X.shape, 0.3, seed)
     options, patches = WITHOUT.get(variant, ({}, []))
     imputer = plain() if variant == FIXED else IGHImputer(random_state=0, **options)
     with warnings.catch_warnings(), ExitStack() as stack:

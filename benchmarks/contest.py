@@ -22,7 +22,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
-from benchmarks.data import holes, tables
+from benchmarks.data import removed_entries, tables
 from benchmarks.results import FOLDER, source_of
 from benchmarks.svd import TunedSVD
 from manifill import IGHImputer
@@ -48,7 +48,7 @@ class World:
 
     def mask(self, X: np.ndarray, seed: int) -> np.ndarray:
         if self.mechanism == "MCAR":
-            return holes(X.shape, self.rate, seed)
+            return removed_entries(X.shape, self.rate, seed)
         M = mar(X, self.rate, seed)
         M[M.all(axis=1), 0] = False
         return M

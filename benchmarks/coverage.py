@@ -5,7 +5,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.contest import TABLES
-from benchmarks.data import holes, tables
+from benchmarks.data import removed_entries, tables
 from manifill import IGHImputer
 
 LEVELS = (0.5, 0.9, 0.95)
@@ -14,7 +14,7 @@ RATE = 0.3
 
 def covered(X: np.ndarray, seed: int) -> tuple[list[float], float]:
     """Share of the missing values within intervals of each level, and mean width of those of 90 %."""
-    M = holes(X.shape, RATE, seed)
+    M = removed_entries(X.shape, RATE, seed)
     imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
     shares, width = [], 0.0
     for level in LEVELS:

@@ -47,7 +47,7 @@ class Source:
 
     def damaged(self, rate: float, seed: int = 0) -> Damaged:
         X = self.load()
-        return X, holes(X.shape, rate, seed)
+        return X, removed_entries(X.shape, rate, seed)
 
 
 def tables(names: tuple[str, ...] | None = None, most_rows: int = 500) -> Iterator[tuple[str, np.ndarray]]:
@@ -70,10 +70,10 @@ def curved(n: int, d: int, rate: float, seed: int = 0) -> Damaged:
     W, b = rng.normal(size=(4, d)), rng.uniform(0, 2 * np.pi, d)
     X = np.sin(rng.normal(size=(n, 4)) @ W + b)
     X += 0.1 * rng.normal(size=X.shape)
-    return X, holes(X.shape, rate, seed)
+    return X, removed_entries(X.shape, rate, seed)
 
 
-def holes(shape: tuple[int, int], rate: float, seed: int) -> np.ndarray:
+def removed_entries(shape: tuple[int, int], rate: float, seed: int) -> np.ndarray:
     """Missing completely at random, but for one value in each row that would have lost all."""
     M = mcar(shape, rate, seed)
     empty = np.flatnonzero(M.all(axis=1))

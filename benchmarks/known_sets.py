@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 from sklearn.impute import KNNImputer, SimpleImputer
 
-from benchmarks.data import Source, holes
+from benchmarks.data import Source, removed_entries
 from benchmarks.svd import TunedSVD
 from manifill import IGHImputer
 from manifill.kernels import Gaussian, MedianDistance
@@ -61,7 +61,7 @@ def run(smoke: bool = False) -> Table:
                     cells.append("–")  # a rank chosen on held-out entries takes a quarter of an hour
                     continue
                 seeds = 2 if name in OURS and not smoke else 1
-                outcomes = [_fill(make(), X, holes(X.shape, rate, seed)) for seed in range(seeds)]
+                outcomes = [_fill(make(), X, removed_entries(X.shape, rate, seed)) for seed in range(seeds)]
                 error, seconds = np.mean(outcomes, axis=0)
                 cells.append(f"{error:.4f} ({seconds:.1f})")
             table.add_row(source.name, f"{rate:.0%}", f"{goal:.3f}", *cells)

@@ -8,7 +8,7 @@ from rich.table import Table
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 
-from benchmarks.data import curved, holes, tables
+from benchmarks.data import curved, removed_entries, tables
 from benchmarks.fills import fill
 from benchmarks.knobs import plain
 from manifill import IGHImputer
@@ -43,7 +43,7 @@ def _real(smoke: bool) -> Iterator[list[str]]:
     for name, X in tables(("diabetes",) if smoke else SETS, most_rows=100 if smoke else 4000):
         errors, seconds = {}, {}
         for method, options in solvers.items():
-            runs = [fill(_ours(**options), X, holes(X.shape, RATE, seed)) for seed in seeds]
+            runs = [fill(_ours(**options), X, removed_entries(X.shape, RATE, seed)) for seed in seeds]
             errors[method] = np.mean([outcome.nrmse for outcome in runs])
             seconds[method] = np.mean([outcome.seconds for outcome in runs])
         better = min("landmarks", "local", key=errors.get)

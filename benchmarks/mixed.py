@@ -11,7 +11,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
-from benchmarks.data import holes, load
+from benchmarks.data import load, removed_entries
 from manifill import TableImputer
 
 OURS = "manifill"
@@ -125,7 +125,7 @@ def run(smoke: bool = False) -> Table:
         for method in methods(types):
             found = []
             for seed in range(1 if smoke else 3):
-                M = holes(frame.shape, RATE, seed)
+                M = removed_entries(frame.shape, RATE, seed)
                 filled = methods(types)[method].fit_transform(frame.mask(M))
                 found.append(scores(frame, filled, M))
             wrong, error = np.mean(found, axis=0)

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from benchmarks.data import holes, tables
+from benchmarks.data import removed_entries, tables
 from benchmarks.results import Result
 from manifill._fillers import Run
 from manifill._fillers.sweep import Ensemble, Sweeper
@@ -49,7 +49,7 @@ def run(smoke: bool = False) -> Result:
 
 def _surface(X: np.ndarray, base: type, multiples: np.ndarray, ridges: np.ndarray) -> np.ndarray:
     """(multiples, ridges): error on held-out entries after two sweeps."""
-    problem = Problem.of(np.where(holes(X.shape, 0.3, 0), np.nan, X))
+    problem = Problem.of(np.where(removed_entries(X.shape, 0.3, 0), np.nan, X))
     pairs = []
     for multiple in multiples:
         radial = base(MedianDistance(float(multiple)))

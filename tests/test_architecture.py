@@ -107,12 +107,14 @@ def test_nothing_below_the_estimators_prints(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_option_words_are_recognised_in_one_place(path):
-    """A comparison with "auto", say, breaks on arrays; `is_word` does not."""
+    """A comparison with "auto", say, breaks on arrays; `is_option` does not."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Compare):
             compared = [node.left, *node.comparators]
             words = {one.value for one in compared if isinstance(one, ast.Constant)} & WORDS
-            assert not words, f"{path.name}:{node.lineno} compares with {words}; use manifill._checks.is_word"
+            assert not words, (
+                f"{path.name}:{node.lineno} compares with {words}; use manifill._checks.is_option"
+            )
 
 
 def test_a_wrong_import_would_be_noticed():

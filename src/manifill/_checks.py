@@ -14,7 +14,7 @@ def complaint(name: str, must_be: str, value: object) -> InvalidInput:
     return InvalidInput(f"{name} must be {must_be}; got {value!r} of type {type(value).__name__}.")
 
 
-def is_word(value: object, word: str) -> bool:
+def is_option(value: object, word: str) -> bool:
     """Is an option this word, such as "auto" or "observed"? Arrays and the like are not compared with it."""
     return isinstance(value, str) and value == word
 

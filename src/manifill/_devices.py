@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array, Indices
-from manifill._checks import is_word
+from manifill._checks import is_option
 from manifill.errors import InvalidInput, MissingDependency, NotPositiveDefinite
 
 # Numbers that a batch of matrices may hold: 1 GiB of float64.
@@ -54,7 +54,7 @@ def find_device(device: object) -> str | None:
     """
     if device is None:
         return None
-    if is_word(device, "auto"):
+    if is_option(device, "auto"):
         try:
             torch = _torch()
         except MissingDependency:

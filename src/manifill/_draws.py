@@ -160,7 +160,7 @@ def _draw(P: Array, M: Mask, f: Array, shrinkage: float, rng: np.random.Generato
 def _chosen(problem: Problem, group: Any, standard: Array, rng: np.random.Generator) -> Array:
     """One of the columns of a group for every row, with the probabilities that the numbers say."""
     scaling = problem.scaling
-    values = (standard * scaling.unit[group] + scaling.center[group]) * scaling.magnitude[group]
+    values = (standard * scaling.scale[group] + scaling.center[group]) * scaling.magnitude[group]
     if len(group) == 1:
         one = (rng.random(len(values)) < np.clip(values[:, 0], 0.0, 1.0))[:, None]
     else:
@@ -168,9 +168,9 @@ def _chosen(problem: Problem, group: Any, standard: Array, rng: np.random.Genera
         edges = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)
         place = (rng.random((len(values), 1)) > edges).sum(axis=1)
         one = np.minimum(place, len(group) - 1)[:, None] == np.arange(len(group))
-    step = np.where(scaling.spread[group] > 0, scaling.unit[group], 1.0)
+    step = np.where(scaling.std[group] > 0, scaling.scale[group], 1.0)
     drawn: Array = (one / scaling.magnitude[group] - scaling.center[group]) / step
-    return np.where(scaling.spread[group] > 0, drawn, 0.0)
+    return np.where(scaling.std[group] > 0, drawn, 0.0)
 
 
 def _with_errors(
@@ -179,7 +179,7 @@ def _with_errors(
     """The fill, with errors `off` (n, d) in standard units added to the missing entries."""
     problem = errors.problem
     Z: Array = np.clip(errors.Z + off, *bounds)
-    Z = np.where(problem.M & (problem.scaling.spread > 0), Z, errors.Z)
+    Z = np.where(problem.M & (problem.scaling.std > 0), Z, errors.Z)
     for group in map(np.array, chosen):
         M = problem.M[:, group[0]]
         if problem.incomplete[group].any():

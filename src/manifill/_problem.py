@@ -12,7 +12,7 @@ from manifill._arrays import Array, Indices, Mask, Table, frozen, to_numpy
 from manifill.errors import InvalidInput
 from manifill.layouts import Layout, shared_scale
 
-FAR_OUT = 1e4
+DIVERGED = 1e4
 """Standard deviations beyond which a fill has run away; observed values lie within √n of the mean."""
 
 Groups = tuple[tuple[int, ...], ...]
@@ -29,7 +29,7 @@ class Scaling:
 
     magnitude: Array
     center: Array
-    spread: Array
+    std: Array
     """0 for constant columns: there is nothing to draw or learn."""
     weight: Array
     """Standard units in a standard deviation: what a column counts when rows are compared."""
@@ -52,9 +52,9 @@ class Scaling:
         # The mean of equal values can miss them by a rounding; their own value cannot.
         center = np.where(constant & np.isfinite(low), low / magnitude, relative.sum(axis=0) / count)
         deviation = np.where(known, relative - center, 0.0)
-        spread = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
+        std = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
         weight = np.ones(X.shape[1]) if weight is None else np.array(weight, dtype=np.float64)
-        return cls(frozen(magnitude), frozen(center), frozen(np.where(constant, 0.0, spread)), frozen(weight))
+        return cls(frozen(magnitude), frozen(center), frozen(np.where(constant, 0.0, std)), frozen(weight))
 
     @classmethod
     def _shared(cls, X: Array, M: Mask, channel: Indices) -> "Scaling":
@@ -65,22 +65,22 @@ class Scaling:
         count = np.maximum(np.bincount(channel, (~M).sum(axis=0)), 1)
         center = (np.bincount(channel, known.sum(axis=0)) / count)[channel]
         squares = np.bincount(channel, (np.where(M, 0.0, known - center) ** 2).sum(axis=0))
-        spread = float(np.sqrt((squares / np.maximum(count - 1, 1)).mean()))
-        if spread <= 1e-12 * float(np.abs(center).max(initial=1e-300)):
-            spread = 0.0
-        each = (frozen(np.full(d, one)) for one in (magnitude, spread, 1.0))
-        magnitudes, spreads, weights = each
-        return cls(magnitudes, frozen(center), spreads, weights)
+        std = float(np.sqrt((squares / np.maximum(count - 1, 1)).mean()))
+        if std <= 1e-12 * float(np.abs(center).max(initial=1e-300)):
+            std = 0.0
+        each = (frozen(np.full(d, one)) for one in (magnitude, std, 1.0))
+        magnitudes, stds, weights = each
+        return cls(magnitudes, frozen(center), stds, weights)
 
     @property
-    def unit(self) -> Array:
+    def scale(self) -> Array:
         """A standard unit, in magnitudes."""
-        return self.spread / self.weight
+        return self.std / self.weight
 
     @property
     def deviation(self) -> Array:
         """The standard deviation of each column in the user's units."""
-        return self.spread * self.magnitude
+        return self.std * self.magnitude
 
     @property
     def mean(self) -> Array:
@@ -90,19 +90,19 @@ class Scaling:
     def standardise(self, X: Array) -> Array:
         """User's units → standard units; constant columns → 0.
 
-        New rows may lie absurdly far out; beyond a million spreads they are held, so that powers of them
+        New rows may lie absurdly far out; beyond a million stds they are held, so that powers of them
         stay finite.
         """
-        step = np.where(self.spread > 0, self.unit, 1.0)
+        step = np.where(self.std > 0, self.scale, 1.0)
         with np.errstate(over="ignore"):
             standard = (X / self.magnitude - self.center) / step
-        return np.where(self.spread > 0, np.clip(standard, -1e6, 1e6), 0.0)
+        return np.where(self.std > 0, np.clip(standard, -1e6, 1e6), 0.0)
 
     def restore(self, Z: Array) -> Array:
         """Standard units → user's units."""
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
-            restored = (Z * self.unit + self.center) * self.magnitude
+            restored = (Z * self.scale + self.center) * self.magnitude
         return np.clip(restored, -largest, largest)
 
 
@@ -249,7 +249,7 @@ class Problem:
     @cached_property
     def to_learn(self) -> Mask:
         """(n, d), the missing entries of columns that vary and are known in some of the rows."""
-        return frozen(self.M & (self.scaling.spread > 0) & ~self.M.all(axis=0))
+        return frozen(self.M & (self.scaling.std > 0) & ~self.M.all(axis=0))
 
     @cached_property
     def incomplete(self) -> Mask:
@@ -258,20 +258,20 @@ class Problem:
 
     @cached_property
     def standard_bounds(self) -> Array:
-        """`bounds` in standard units; farther out than `FAR_OUT` only where the user's leave no choice."""
+        """`bounds` in standard units; farther out than `DIVERGED` only where the user's leave no choice."""
         low, high = self.scaling.standardise(self.bounds)
         return frozen(
             np.array(
-                [np.minimum(np.maximum(low, -FAR_OUT), high), np.maximum(np.minimum(high, FAR_OUT), low)]
+                [np.minimum(np.maximum(low, -DIVERGED), high), np.maximum(np.minimum(high, DIVERGED), low)]
             )
         )
 
-    def ran_away(self, Z: Array) -> bool:
+    def has_diverged(self, Z: Array) -> bool:
         """Has a fill gone as far out as it may, where it need not?"""
-        if float(abs(Z).max()) < FAR_OUT:
+        if float(abs(Z).max()) < DIVERGED:
             return False
         Z, (low, high) = to_numpy(Z), self.standard_bounds
-        return bool(((np.abs(Z) >= FAR_OUT) & (low < FAR_OUT) & (high > -FAR_OUT)).any())
+        return bool(((np.abs(Z) >= DIVERGED) & (low < DIVERGED) & (high > -DIVERGED)).any())
 
     def restore(self, Z: Array) -> Table:
         """The completed table in the user's units and type."""

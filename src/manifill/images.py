@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill._arrays import Mask
-from manifill._checks import as_generator, complaint, is_word
+from manifill._checks import as_generator, complaint, is_option
 from manifill._devices import find_device
 from manifill._fillers.field.windows import windows
 from manifill._selection import Blend
@@ -156,7 +156,7 @@ def read_limits(bounds: Any, values: npt.NDArray[Any]) -> tuple[float, float]:
     """Lowest and highest fill: the range of what is known, a pair, or any number."""
     if bounds is None:
         return -np.inf, np.inf
-    if is_word(bounds, "observed"):
+    if is_option(bounds, "observed"):
         return float(np.nanmin(values)), float(np.nanmax(values))
     try:
         low, high = (math.nan if isinstance(bounds, str) else float(one) for one in bounds)

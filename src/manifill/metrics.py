@@ -18,16 +18,16 @@ def _same_shape(**arrays: npt.ArrayLike) -> list[Array]:
     return list(tables.values())
 
 
-def _holes(M: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
-    holes = np.asarray(M)
-    if holes.shape != shape or holes.dtype != np.bool_:
+def _checked_mask(M: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
+    missing = np.asarray(M)
+    if missing.shape != shape or missing.dtype != np.bool_:
         raise InvalidInput(
             f"M must be an array of booleans of shape {shape}, True where a value was missing; "
-            f"got {holes.dtype} of shape {holes.shape}."
+            f"got {missing.dtype} of shape {missing.shape}."
         )
-    if not holes.any():
+    if not missing.any():
         raise InvalidInput("M must be True somewhere: without a hole there is no error to measure.")
-    return holes
+    return missing
 
 
 def _root_mean_square(x: Array) -> float:
@@ -40,7 +40,7 @@ def _root_mean_square(x: Array) -> float:
     return largest * math.sqrt(float(np.mean((x / largest) ** 2)))
 
 
-def _spread(x: Array) -> float:
+def _std(x: Array) -> float:
     # The standard deviation of equal values can come out as a rounding instead of 0.
     return _root_mean_square(x - x.mean()) if x.size and x.max() > x.min() else 0.0
 
@@ -63,7 +63,7 @@ def paper_error(X: npt.ArrayLike, filled: npt.ArrayLike) -> float:
 
 
 def rmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
-    """Root of the mean squared error over the holes.
+    """Root of the mean squared error over the missing.
 
     Examples
     --------
@@ -71,12 +71,12 @@ def rmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
     3.0
     """
     truth, fill = _same_shape(X=X, filled=filled)
-    holes = _holes(M, truth.shape)
-    return _root_mean_square((truth - fill)[holes])
+    missing = _checked_mask(M, truth.shape)
+    return _root_mean_square((truth - fill)[missing])
 
 
 def nrmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
-    """RMSE over the holes, each column in units of its standard deviation in `X`.
+    """RMSE over the missing, each column in units of its standard deviation in `X`.
 
     1 is about what the column mean achieves. Columns that are constant have no such unit and are left
     out; where all are constant the error is 0 for a perfect fill and infinite otherwise.
@@ -87,12 +87,12 @@ def nrmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
     1.0
     """
     truth, fill = _same_shape(X=X, filled=filled)
-    holes = _holes(M, truth.shape)
-    spread = np.array([_spread(column[np.isfinite(column)]) for column in truth.T])
-    scored = holes & (spread > 0)
+    missing = _checked_mask(M, truth.shape)
+    std = np.array([_std(column[np.isfinite(column)]) for column in truth.T])
+    scored = missing & (std > 0)
     if not scored.any():
-        return 0.0 if np.array_equal(truth[holes], fill[holes]) else math.inf
-    return _root_mean_square(((truth - fill) / np.where(spread > 0, spread, 1.0))[scored])
+        return 0.0 if np.array_equal(truth[missing], fill[missing]) else math.inf
+    return _root_mean_square(((truth - fill) / np.where(std > 0, std, 1.0))[scored])
 
 
 def relative_to_start(X: npt.ArrayLike, filled: npt.ArrayLike, start: npt.ArrayLike) -> float:
@@ -117,7 +117,7 @@ def psnr(
     *,
     data_range: float = 1.0,
 ) -> float:
-    """Peak signal-to-noise ratio in decibels, over the holes, or over everything without `M`.
+    """Peak signal-to-noise ratio in decibels, over the missing, or over everything without `M`.
 
     Examples
     --------
@@ -126,6 +126,6 @@ def psnr(
     """
     truth, fill = _same_shape(X=X, filled=filled)
     require_number("data_range", data_range, above=0)
-    difference = truth - fill if M is None else (truth - fill)[_holes(M, truth.shape)]
+    difference = truth - fill if M is None else (truth - fill)[_checked_mask(M, truth.shape)]
     error = _root_mean_square(difference)
     return math.inf if error == 0 else 20 * math.log10(data_range / error)

@@ -26,7 +26,7 @@ def stack(n=14, colour=False):
     return values.round().astype(np.uint8)
 
 
-def holes(n=14, seed=0):
+def removed_entries(n=14, seed=0):
     mask = np.zeros((n, HEIGHT, WIDTH), bool)
     for i, (y, x) in enumerate(np.random.default_rng(seed).integers(0, 16, (n, 2))):
         mask[i, y : y + 7, x : x + 7] = True
@@ -53,7 +53,7 @@ def check(found, truth, mask, part=0.35):
 
 @pytest.mark.parametrize("colour", [False, True])
 def test_a_folder_with_a_folder_of_masks(tmp_path, colour):
-    truth, mask = stack(colour=colour), holes()
+    truth, mask = stack(colour=colour), removed_entries()
     write(tmp_path / "damaged", np.where(mask[..., None] if colour else mask, 0, truth).astype(np.uint8))
     write(tmp_path / "masks", mask.astype(np.uint8) * 255)
     result = manifill(
@@ -70,7 +70,7 @@ def test_a_folder_with_a_folder_of_masks(tmp_path, colour):
 
 
 def test_by_colour_by_transparency_and_found_by_itself(tmp_path):
-    truth, mask = stack(colour=True), holes()
+    truth, mask = stack(colour=True), removed_entries()
     damaged = np.where(mask[..., None], np.array([255, 0, 255], np.uint8), truth)
     write(tmp_path / "damaged", damaged)
     for options in (("--value", "#ff00ff"), ("--value", "255,0,255"), ()):
@@ -89,7 +89,7 @@ def test_by_colour_by_transparency_and_found_by_itself(tmp_path):
 
 
 def test_a_preview_shows_and_restores_nothing(tmp_path):
-    truth, mask = stack(), holes()
+    truth, mask = stack(), removed_entries()
     write(tmp_path / "damaged", np.where(mask, 255, truth).astype(np.uint8))
     result = manifill("images", "damaged", "-o", "out", "--preview", "p.png", folder=tmp_path)
     assert result.returncode == 0
@@ -115,7 +115,7 @@ def test_multi_page_tiff_and_numpy_stacks(tmp_path, dtype):
 
 
 def test_what_cannot_be_done_with_pictures_is_said_before_anything_is_written(tmp_path):
-    truth, mask = stack(4), holes(4)
+    truth, mask = stack(4), removed_entries(4)
     write(tmp_path / "damaged", np.where(mask, 255, truth).astype(np.uint8))
     write(tmp_path / "whole", truth)
     write(tmp_path / "mixed", truth)
@@ -191,7 +191,7 @@ def test_video_by_picture_boxes_scratches_and_lost_frames_without_loss(tmp_path)
 
 def test_video_by_mask_video_and_by_value_keeps_sound(tmp_path):
     truth = stack(20, colour=True)
-    mask = holes(20)
+    mask = removed_entries(20)
     damaged = np.where(mask[..., None], np.array([255, 0, 255], np.uint8), truth)
     clip(tmp_path / "in.mp4", damaged, sound=True)
     clip(tmp_path / "mask.mkv", np.repeat(mask[..., None] * np.uint8(255), 3, axis=-1))
@@ -207,7 +207,7 @@ def test_video_by_mask_video_and_by_value_keeps_sound(tmp_path):
 
 
 def test_video_by_a_folder_of_masks(tmp_path):
-    truth, mask = stack(20, colour=True), holes(20)
+    truth, mask = stack(20, colour=True), removed_entries(20)
     clip(tmp_path / "in.mkv", np.where(mask[..., None], 0, truth).astype(np.uint8))
     write(tmp_path / "masks", mask.astype(np.uint8) * 255)
     result = manifill("video", "in.mkv", "-o", "out.mkv", "--mask", "masks", "--lossless", folder=tmp_path)

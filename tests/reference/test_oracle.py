@@ -62,7 +62,7 @@ def agree(X, M, seed, *, order=None, kernel=Gaussian, multiple=1.0, delta=1e-3, 
     assert np.abs(theirs - start).max() > 0.1 * unit.min()  # the oracle did something
 
 
-def holes(shape, rate, seed):
+def removed_entries(shape, rate, seed):
     M = mcar(shape, rate, seed)
     M[:2] = False  # every column keeps values
     M[M.all(axis=1), 0] = False  # and every row something
@@ -84,9 +84,17 @@ def holes(shape, rate, seed):
 @pytest.mark.parametrize("kernel", [Gaussian, Laplacian])
 def test_every_sweep_agrees_with_the_paper(table, n, d, rate, seed, multiple, delta, order, kernel):
     X = table(n, d, np.random.default_rng(seed))
-    agree(X, holes(X.shape, rate, seed), seed, order=order, kernel=kernel, multiple=multiple, delta=delta)
+    agree(
+        X,
+        removed_entries(X.shape, rate, seed),
+        seed,
+        order=order,
+        kernel=kernel,
+        multiple=multiple,
+        delta=delta,
+    )
 
 
 def test_on_a_longer_table(rng):
     X = curve(300, 3, rng)
-    agree(X, holes(X.shape, 0.2, 0), seed=0, n_sweeps=1)
+    agree(X, removed_entries(X.shape, 0.2, 0), seed=0, n_sweeps=1)

@@ -46,7 +46,7 @@ def fitted(people):
 
 class TestKinds:
     def test_what_columns_are_taken_for(self, fitted):
-        words = {field.name: field.word for field in fitted.fields_}
+        words = {field.name: field.kind for field in fitted.fields_}
         assert words == {
             "number": "identifier",
             "height": "number",
@@ -295,7 +295,7 @@ class TestEncoding:
         [
             (Quantity(), [1.5, -2.0]),
             (Quantity(log=True), [0.5, 100.0]),
-            (Quantity(log=True, unit=3.0), [0.0, 7.0]),
+            (Quantity(log=True, offset=3.0), [0.0, 7.0]),
             (Cyclic(24), [0.0, 23.5]),
             (Cyclic(12, 1.0, 1.0), [1.0, 12.0]),
             (Category(("a", "b", "c")), ["c", "a"]),
@@ -353,7 +353,7 @@ class TestArrays:
         gone = given == None  # noqa: E711
         imputer = TableImputer(random_state=0)
         filled = imputer.fit_transform(given)
-        assert [field.word for field in imputer.fields_] == ["number", "category", "integer"]
+        assert [field.kind for field in imputer.fields_] == ["number", "category", "integer"]
         assert filled.dtype == object
         assert all(after is before for after, before in zip(filled[~gone], given[~gone], strict=True))
         assert (filled != None).all()  # noqa: E711

@@ -10,9 +10,9 @@ import typer
 
 import manifill
 from manifill import _files as files
-from manifill._cli import restoring, words
+from manifill._cli import media, options
+from manifill._cli.options import Force, Json, Seed
 from manifill._cli.watch import Interrupted, console
-from manifill._cli.words import Force, Json, Seed
 from manifill.errors import ManifillError, MissingDependency
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
@@ -144,16 +144,16 @@ def impute(
     """
     from manifill._cli import impute as filling
 
-    kinds = {**words.types(types), **dict.fromkeys(skip or (), "text")}
+    kinds = {**options.types(types), **dict.fromkeys(skip or (), "text")}
     try:
         request = filling.Request(
             source=source,
             output=output,
-            columns=words.names(columns),
+            columns=options.names(columns),
             types=kinds,
-            bounds=words.bounds(bounds),
+            bounds=options.bounds(bounds),
             time=time,
-            reading=words.reading(missing_values, header, encoding, delimiter),
+            reading=options.reading(missing_values, header, encoding, delimiter),
             max_sweeps=max_sweeps,
             time_limit=time_limit,
             seed=seed,
@@ -189,10 +189,10 @@ def inspect(
 
       manifill inspect people.csv --json
     """
-    from manifill._cli import looking
+    from manifill._cli import tables
 
-    kinds = words.types(types)
-    looking.inspect(source, kinds, words.reading(missing_values, header, encoding, delimiter), as_json)
+    kinds = options.types(types)
+    tables.inspect(source, kinds, options.reading(missing_values, header, encoding, delimiter), as_json)
 
 
 @app.command()
@@ -215,11 +215,11 @@ def compare(
 
       manifill compare people.csv --share 0.2 --json
     """
-    from manifill._cli import looking
+    from manifill._cli import tables
 
-    kinds = words.types(types)
-    reading = words.reading(missing_values, header, encoding, delimiter)
-    looking.compare(source, kinds, reading, share, seed, as_json)
+    kinds = options.types(types)
+    reading = options.reading(missing_values, header, encoding, delimiter)
+    tables.compare(source, kinds, reading, share, seed, as_json)
 
 
 @app.command()
@@ -248,14 +248,14 @@ def ampute(
 
       manifill ampute whole.csv -o holes.csv --mechanism mar --seed 1
     """
-    from manifill._cli import looking
+    from manifill._cli import tables
 
-    reading = words.reading(missing_values, header, encoding, delimiter)
-    looking.ampute(source, output, rate, mechanism, reading, seed, force)
+    reading = options.reading(missing_values, header, encoding, delimiter)
+    tables.ampute(source, output, rate, mechanism, reading, seed, force)
 
 
-app.command()(restoring.images)
-app.command()(restoring.video)
+app.command()(media.images)
+app.command()(media.video)
 
 
 @app.command()

@@ -16,8 +16,8 @@ from rich.table import Table as Grid
 import manifill
 from manifill import _files as files
 from manifill._checks import require_number
+from manifill._cli.options import text_columns
 from manifill._cli.watch import Interrupted, console, fit_watched
-from manifill._cli.words import of_words
 from manifill._estimators import TableImputer
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fills, Flag, Quantity
@@ -57,14 +57,14 @@ def run(request: Request, as_json: bool) -> None:
     began = monotonic()
     _check(request)
     if request.model is None:
-        table = files.read(request.source, words=of_words(request.types), **request.reading)
+        table = files.read(request.source, text_columns=text_columns(request.types), **request.reading)
         imputer = _fitted(request, table)
         fills: Fills = imputer.completed_
     else:
         imputer = TableImputer.load(request.model)
         kinds = (Quantity, Cyclic, Flag)
-        words = [field.name for field in imputer.fields_ if not isinstance(field.variable, kinds)]
-        table = files.read(request.source, words=words, **request.reading)
+        as_text = [field.name for field in imputer.fields_ if not isinstance(field.variable, kinds)]
+        table = files.read(request.source, text_columns=as_text, **request.reading)
         fills = imputer.transform(table)
     chosen = _only(fills, request.columns, table.names)
     _write(request, imputer, table, chosen, began)
@@ -185,7 +185,7 @@ def _summary(
         columns.append(
             {
                 "name": field.name,
-                "type": field.word,
+                "type": field.kind,
                 "because": field.reason,
                 "missing": 0 if column is None else int(column.missing.sum()),
                 "filled": len(fills[field.name][0]) if field.name in fills else 0,

@@ -128,7 +128,7 @@ def compare(X: Any, *, types: Any = None, share: float = 0.1, random_state: Any 
         }
         measure = next(iter(found.values()))[0]
         scores.append(
-            Score(field.name, field.word, measure, {name: one[1] for name, one in found.items()}, len(rows))
+            Score(field.name, field.kind, measure, {name: one[1] for name, one in found.items()}, len(rows))
         )
     return Comparison(tuple(scores), seconds)
 

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array
-from manifill._checks import as_generator, complaint, is_word, require_number
+from manifill._checks import as_generator, complaint, is_option, require_number
 from manifill._diffusion import Affinities, Diffusion
 from manifill._estimators.inputs import read_rows
 from manifill.errors import InvalidInput
@@ -140,7 +140,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _how_many_neighbors(self, n: int) -> int | None:
         if self.n_neighbors is None:
             return None
-        if is_word(self.n_neighbors, "auto"):
+        if is_option(self.n_neighbors, "auto"):
             return None if n <= _ALL_PAIRS else _NEIGHBORS
         if isinstance(self.n_neighbors, str):
             raise complaint("n_neighbors", '"auto", None or a whole number', self.n_neighbors)
@@ -149,7 +149,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _scale(self, rows: Array) -> float:
         """σ; rules look at the distances of evenly spread rows, as they do everywhere."""
-        auto = is_word(self.bandwidth, "auto")
+        auto = is_option(self.bandwidth, "auto")
         if isinstance(self.bandwidth, str) and not auto:
             raise complaint("bandwidth", '"auto", a positive number or a rule', self.bandwidth)
         if auto and self.n_neighbors_ is not None:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array, Mask, Table
-from manifill._checks import as_generator, is_word, require_flag, require_number
+from manifill._checks import as_generator, is_option, require_flag, require_number
 from manifill._devices import find_device, from_tensor, memory_of, place
 from manifill._estimators import inputs, options
 from manifill._fillers import Fill, Run, Status
@@ -305,7 +305,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     def _problem(self, given: Table, layout: Layout | None) -> Problem:
         kept = self._kept
         bounds = inputs.read_bounds(self.bounds, self._labels, given)
-        if is_word(self.bounds, "observed") and layout is not None and layout.homogeneous:
+        if is_option(self.bounds, "observed") and layout is not None and layout.homogeneous:
             bounds[0], bounds[1] = np.nanmin(given, initial=np.inf), np.nanmax(given, initial=-np.inf)
         return Problem.of(
             given[:, kept],
@@ -325,7 +325,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             require_number("time_limit", self.time_limit, above=0)
         run = Run(device, self.n_jobs, began + (math.inf if self.time_limit is None else self.time_limit))
         method = options.as_sweep(self.method)
-        chosen = is_word(self.kernel, "auto") or is_word(self.solver, "auto")
+        chosen = is_option(self.kernel, "auto") or is_option(self.solver, "auto")
         sweeper = Sweeper(
             Ensemble.of(kernel, solver),
             start=self._start(method.start, given),
@@ -334,12 +334,14 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             tol=self.tol,
             max_sweeps=options.as_max_sweeps(self.max_sweeps, chosen),
         )
-        free_ridge = is_word(self.solver, "auto") and hasattr(solver, "ridge")
-        return Candidates(sweeper, None if is_word(self.kernel, "auto") else kernel, solver, free_ridge), run
+        free_ridge = is_option(self.solver, "auto") and hasattr(solver, "ridge")
+        return Candidates(
+            sweeper, None if is_option(self.kernel, "auto") else kernel, solver, free_ridge
+        ), run
 
     @property
     def _nothing_given(self) -> bool:
-        return is_word(self.kernel, "auto") and is_word(self.solver, "auto") and self.method is None
+        return is_option(self.kernel, "auto") and is_option(self.solver, "auto") and self.method is None
 
     def _device_and_solver(self, kernel: Kernel, shape: tuple[int, int]) -> tuple[Any, Any]:
         """The device asked for, or where X is; and the solver that goes with it."""
@@ -347,7 +349,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         device = find_device(self._came_from if self.device is None and on_card else self.device)
         memory = 0.0 if device is None else memory_of(device)
         solver = options.as_solver(self.solver, kernel, shape, memory)
-        optional = self.device is None or is_word(self.device, "auto")
+        optional = self.device is None or is_option(self.device, "auto")
         if optional and not (isinstance(solver, Ridge) and kernel.additive):
             return None, solver  # no device requested explicitly and this solver has no GPU path: use the CPU
         return device, solver
@@ -384,7 +386,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         given = self.result_.problem.given
         bounds = self.bounds if bounds is None else bounds
-        if not is_word(bounds, "observed"):
+        if not is_option(bounds, "observed"):
             return inputs.read_bounds(bounds, self._labels, self._in_place(given))[:, self._kept]
         lowest = np.where(np.isnan(given), np.inf, given).min(axis=0)
         layout = self.result_.problem.layout

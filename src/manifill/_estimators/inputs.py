@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import validate_data
 
 from manifill._arrays import Array, Mask, Table
-from manifill._checks import complaint, is_word, require_number
+from manifill._checks import complaint, is_option, require_number
 from manifill.errors import InvalidInput
 from manifill.tables import ArrayTable, Source, as_source
 
@@ -244,7 +244,7 @@ def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:
     such: one per column. A mapping from column to such: those columns; the others keep "observed".
     """
     d = len(labels)
-    if is_word(bounds, "observed"):
+    if is_option(bounds, "observed"):
         return _observed_range(X)
     each: list[Any]
     if isinstance(bounds, Mapping):
@@ -283,7 +283,7 @@ def _is_pair(bounds: Any) -> bool:
 def _limits(bound: Any, label: Any, column: Table) -> tuple[float, float]:
     if bound is None:
         return -np.inf, np.inf
-    if is_word(bound, "observed"):
+    if is_option(bound, "observed"):
         lowest, highest = _observed_range(column[:, None])[:, 0]
         return float(lowest), float(highest)
     try:
@@ -304,7 +304,7 @@ def read_times(times: Any, n: int) -> Array | None:
     """Moments as users give them: None, "even", or n numbers or dates → (n,) numbers."""
     if times is None:
         return None
-    if is_word(times, "even"):
+    if is_option(times, "even"):
         return np.arange(n, dtype=np.float64)
     if isinstance(times, str):
         raise complaint("times", "None, 'even' or one moment for each row", times)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import manifill.kernels as kernels
-from manifill._checks import complaint, is_word, require_number
+from manifill._checks import complaint, is_option, require_number
 from manifill._fillers import sweep
 from manifill.errors import InvalidInput
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge, Solver, Spectral
@@ -78,14 +78,14 @@ ORDERS: Mapping[str, Callable[[], sweep.Order]] = {
 }
 
 
-def _look_up(name: str, word: str, words: Mapping[str, Callable[[], Option]], also: str) -> Option:
-    if word not in words:
-        close = difflib.get_close_matches(word.lower(), words, n=1)
+def _look_up(name: str, given: str, known: Mapping[str, Callable[[], Option]], also: str) -> Option:
+    if given not in known:
+        close = difflib.get_close_matches(given.lower(), known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InvalidInput(
-            f"{name} must be one of {', '.join(map(repr, words))}, or {also}; got {word!r}.{hint}"
+            f"{name} must be one of {', '.join(map(repr, known))}, or {also}; got {given!r}.{hint}"
         )
-    return words[word]()
+    return known[given]()
 
 
 def as_kernel(value: object) -> kernels.Kernel:
@@ -102,7 +102,7 @@ def as_kernel(value: object) -> kernels.Kernel:
 def as_factoring_solver(value: object, kernel: kernels.Kernel) -> Solver:
     """A word or a solver that factors a kernel matrix → that solver."""
     solver = as_solver(value, kernel, (0, 0))
-    if is_word(value, "auto"):
+    if is_option(value, "auto"):
         solver = Ridge() if kernel.psd else Spectral()
     if isinstance(solver, Landmarks | Local):
         raise InvalidInput(
@@ -112,14 +112,16 @@ def as_factoring_solver(value: object, kernel: kernels.Kernel) -> Solver:
     return solver
 
 
-def as_solver(value: object, kernel: kernels.Kernel, shape: tuple[int, int], room: float = 0.0) -> AnySolver:
+def as_solver(
+    value: object, kernel: kernels.Kernel, shape: tuple[int, int], device_memory: float = 0.0
+) -> AnySolver:
     """A word or a solver → a solver; "auto" is the one that suits the kernel and the shape of the table.
 
-    `room` is the memory of the device to work on, in bytes; 0 where there is none.
+    `device_memory` is the memory of the device to work on, in bytes; 0 where there is none.
     """
     if isinstance(value, str):
-        words = {"auto": lambda: _solver_for(kernel, *shape, room), **SOLVERS}
-        return _look_up("solver", value, words, "a solver from manifill.solvers")
+        known = {"auto": lambda: _solver_for(kernel, *shape, device_memory), **SOLVERS}
+        return _look_up("solver", value, known, "a solver from manifill.solvers")
     factors = callable(getattr(value, "factor", None)) or isinstance(value, Landmarks | Local)
     if not isinstance(value, type) and factors and hasattr(value, "needs_psd"):
         return value  # type: ignore[return-value]
@@ -128,10 +130,10 @@ def as_solver(value: object, kernel: kernels.Kernel, shape: tuple[int, int], roo
     )
 
 
-def _solver_for(kernel: kernels.Kernel, n: int, d: int, room: float) -> AnySolver:
+def _solver_for(kernel: kernels.Kernel, n: int, d: int, device_memory: float) -> AnySolver:
     """Exact as long as that is quick; beyond, linear in the rows, and never more memory than there is."""
     gigabytes = 8 * 5 * n**2 / 1e9  # some five matrices of all pairs
-    if kernel.psd and kernel.additive and 1e9 * gigabytes < 0.8 * room:
+    if kernel.psd and kernel.additive and 1e9 * gigabytes < 0.8 * device_memory:
         return Ridge(why=f"all pairs of {n:,} rows fit on the device")
     if n <= (EXACT_ROWS if d <= MANY_COLUMNS else 2 * EXACT_ROWS) or (not kernel.psd and gigabytes <= 2):
         if kernel.psd:
@@ -157,12 +159,12 @@ def as_schedule(value: object, n: int, d: int) -> sweep.Schedule:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1:
         return sweep.Schedule(columns=int(value))
     if isinstance(value, str):
-        words: dict[str, Callable[[], sweep.Schedule]] = {
+        known: dict[str, Callable[[], sweep.Schedule]] = {
             "auto": lambda: sweep.Schedule.auto(d, n),
             "column": sweep.Schedule,
             "block": lambda: sweep.Schedule(columns=max(2, sweep.Schedule.auto(d, n).columns)),
         }
-        return _look_up("schedule", value, words, "a number of columns per block")
+        return _look_up("schedule", value, known, "a number of columns per block")
     raise complaint("schedule", "'auto', 'column', 'block' or a whole number ≥ 1", value)
 
 
@@ -202,7 +204,7 @@ def as_sweep(value: object) -> Sweep:
 
 def as_max_sweeps(value: object, chosen: bool) -> int:
     """A number, or "auto": at most 10 where the number is chosen on held-out entries, else 6."""
-    if is_word(value, "auto"):
+    if is_option(value, "auto"):
         return 10 if chosen else 6
     if isinstance(value, str):
         raise complaint("max_sweeps", "'auto' or a whole number ≥ 1", value)

@@ -1,4 +1,4 @@
-"""Fitted imputers in files: arrays and words, nothing that runs, so that a stranger's file is safe to load.
+"""Fitted imputers in files: arrays and JSON, nothing that runs, so that a stranger's file is safe to load.
 
 A file is a zip archive of NumPy arrays without pickles. One of them, `manifest`, is JSON: the number of the
 format, the version that wrote it, the variables, kernels and solvers by name, from a list of those we know.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array, frozen
-from manifill._files import whole
+from manifill._files import atomic_write
 from manifill._fillers import Fill, Run, Status, SweepRecord
 from manifill._fillers.field import FieldFill, FieldFiller
 from manifill._fillers.field.stages import COLUMNS
@@ -29,7 +29,7 @@ from manifill.layouts import Affinities, Grid, Learned
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Ordered, Quantity, Untouched
 
-FORMAT = 3
+FORMAT = 4
 """Raised when an older manifill could not read what this one writes."""
 
 _KNOWN = {
@@ -51,22 +51,22 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float) -> None:
     odd = [field.name for field in fields if not isinstance(field.name, str | int)]
     if odd:
         raise InvalidInput(
-            f"Columns of a model that is saved must have words or whole numbers for names; got {odd}."
+            f"Columns of a model that is saved must have text or whole numbers for names; got {odd}."
         )
     problem, evidence, layout = fitted.problem, fitted.evidence, fitted.problem.layout
     sweeper, swept = fitted.sweeper, _swept(fitted)
     manifest = {
         "format": FORMAT,
         "version": version("manifill"),
-        "fields": [_words(field) for field in fields],
-        "components": [] if sweeper is None else [_words(one) for one in sweeper.ensemble.components],
-        "layout": "affinities" if isinstance(layout, Affinities) else _words(layout),
+        "fields": [_to_json(field) for field in fields],
+        "components": [] if sweeper is None else [_to_json(one) for one in sweeper.ensemble.components],
+        "layout": "affinities" if isinstance(layout, Affinities) else _to_json(layout),
         "groups": problem.groups,
         "fills": {
             name: {"blocks": [block.tolist() for block in fill.blocks], "seed": fill.seed}
             for name, fill in swept.items()
         },
-        "trace": [_words(record) for record in fitted.fill.trace],
+        "trace": [_to_json(record) for record in fitted.fill.trace],
         "status": fitted.fill.status.name,
         "weights": dict(fitted.weights),
         "filler_errors": dict(fitted.filler_errors),
@@ -88,7 +88,7 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float) -> None:
         "shrinkage": fitted.ensemble.shrinkage_of(np.arange(problem.shape[1])),
     }
     text = np.frombuffer(json.dumps(manifest).encode(), dtype=np.uint8)
-    with whole(path, "wb") as file:
+    with atomic_write(path, "wb") as file:
         np.savez_compressed(file, manifest=text, **arrays)
 
 
@@ -103,7 +103,7 @@ def load(path: Path) -> tuple[Fields, Fitted, float]:
     """Read what `save` wrote; refuse what it did not."""
     manifest, arrays = _read(path)
     try:
-        fields = Fields(_value(one) for one in manifest["fields"])
+        fields = Fields(_from_json(one) for one in manifest["fields"])
         fitted = _fitted(manifest, arrays)
         width = fields[-1].columns.stop
         if np.shape(fitted.fill.Z) != fitted.problem.shape or width != fitted.problem.shape[1]:
@@ -114,7 +114,7 @@ def load(path: Path) -> tuple[Fields, Fitted, float]:
 
 
 def _fitted(manifest: dict[str, Any], arrays: dict[str, Array]) -> Fitted:
-    layout = Affinities(arrays["affinities"]) if "affinities" in arrays else _value(manifest["layout"])
+    layout = Affinities(arrays["affinities"]) if "affinities" in arrays else _from_json(manifest["layout"])
     problem = Problem.of(
         arrays["given"],
         groups=manifest["groups"],
@@ -123,12 +123,14 @@ def _fitted(manifest: dict[str, Any], arrays: dict[str, Array]) -> Fitted:
         layout=layout,
         moments=arrays.get("moments"),
     )
-    trace, status = tuple(_value(one) for one in manifest["trace"]), Status[manifest["status"]]
+    trace, status = tuple(_from_json(one) for one in manifest["trace"]), Status[manifest["status"]]
     fill = Fill(problem, frozen(arrays["Z"]), trace, status)
     fillers: list[Any] = []
     fills: dict[str, Fill] = {}
     if manifest["components"]:
-        ensemble = Ensemble(tuple(_value(one) for one in manifest["components"]), frozen(arrays["shrinkage"]))
+        ensemble = Ensemble(
+            tuple(_from_json(one) for one in manifest["components"]), frozen(arrays["shrinkage"])
+        )
         sweeper = Sweeper(ensemble, tol=manifest["tol"], max_sweeps=manifest["max_sweeps"])
         lagged = [LaggedSweeper(sweeper)] if LaggedSweeper.name in manifest["fills"] else []
         fillers = [*([] if problem.moments is None else [Interpolation()]), sweeper, *lagged]
@@ -172,7 +174,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     return manifest, arrays
 
 
-def _words(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """A dataclass as its name and fields; anything else as it is, if JSON can hold it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         name = type(value).__name__
@@ -180,10 +182,10 @@ def _words(value: Any) -> Any:
             raise InvalidInput(f"A model with {name} cannot be saved; there are {', '.join(sorted(_KNOWN))}.")
         return {
             "is": name,
-            **{one.name: _words(getattr(value, one.name)) for one in dataclasses.fields(value)},
+            **{one.name: _to_json(getattr(value, one.name)) for one in dataclasses.fields(value)},
         }
     if isinstance(value, tuple | list):
-        return {"tuple": [_words(one) for one in value]}
+        return {"tuple": [_to_json(one) for one in value]}
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -191,11 +193,11 @@ def _words(value: Any) -> Any:
     raise InvalidInput(f"A model with the value {value!r} of type {type(value).__name__} cannot be saved.")
 
 
-def _value(words: Any) -> Any:
-    """What `_words` made words of; a class by its name among those known, and no other."""
-    if isinstance(words, dict) and "tuple" in words:
-        return tuple(_value(one) for one in words["tuple"])
-    if isinstance(words, dict):
-        fields = {key: _value(value) for key, value in words.items() if key != "is"}
-        return _KNOWN[words["is"]](**fields)
-    return words
+def _from_json(data: Any) -> Any:
+    """The value that `_to_json` wrote; a class by its name among those known, and no other."""
+    if isinstance(data, dict) and "tuple" in data:
+        return tuple(_from_json(one) for one in data["tuple"])
+    if isinstance(data, dict):
+        fields = {key: _from_json(value) for key, value in data.items() if key != "is"}
+        return _KNOWN[data["is"]](**fields)
+    return data

@@ -302,17 +302,17 @@ class TableImputer(TransformerMixin, BaseEstimator):
 def _require_kind(field: Field, table: Source) -> None:
     """Refuse a column of new rows that holds something else than the one fitted."""
     column: Any = table.column(field.name)
-    word = field.word
+    kind = field.kind
     if isinstance(field.variable, Quantity | Cyclic):
-        fits = column.holds == word if word in TIMES else column.holds in ("integer", "number", "decimal")
+        fits = column.holds == kind if kind in TIMES else column.holds in ("integer", "number", "decimal")
     elif isinstance(field.variable, Flag):
         fits = column.holds in ("boolean", "integer", "number")
     else:
         fits = column.holds not in ("other", *TIMES)
-    if fits or (hasattr(column, "become") and column.become(word)):
+    if fits or (hasattr(column, "become") and column.become(kind)):
         return
     raise InvalidInput(
-        f"New rows must be of the types fitted; column {field.name!r} was taken for {word}, and now holds "
+        f"New rows must be of the types fitted; column {field.name!r} was taken for {kind}, and now holds "
         f"{column.type_name}. Give it the type it had."
     )
 

@@ -181,7 +181,7 @@ def sweep_rows(runs: Mapping[tuple[str, float], Sequence[Fill]], error: str) -> 
     return rows
 
 
-def holes(shape: tuple[int, int], rate: float, seed: int) -> Mask:
+def removed_entries(shape: tuple[int, int], rate: float, seed: int) -> Mask:
     """Missing completely at random, but for one value of each row and column that would have lost all.
 
     What is nowhere observed cannot be known: of eight pictures at 70 % that is one pixel in twenty.

@@ -9,7 +9,17 @@ from matplotlib.figure import Figure
 
 from manifill import plots
 from manifill._arrays import Array
-from manifill._experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both, holes
+from manifill._experiments.base import (
+    OURS,
+    PAPER,
+    Claim,
+    Experiment,
+    Fill,
+    Knobs,
+    Outcome,
+    both,
+    removed_entries,
+)
 from manifill.datasets import load_coil20, rotating_object
 from manifill.errors import DatasetNotFound, MissingDependency
 
@@ -42,7 +52,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
                 first = (72 // config.beginnings) * i
                 images = turns[(first + sparsity * np.arange(PICTURES)) % 72]
                 X = images.reshape(PICTURES, -1)
-                M = holes(X.shape, rate, seed + i)
+                M = removed_entries(X.shape, rate, seed + i)
                 what = f"sparsity {sparsity}, {rate:.0%} missing"
                 for name, one in both(KNOBS, config.sweeps, X, M, seed + i, what).items():
                     runs.setdefault((name, rate, sparsity), []).append(one)

@@ -9,7 +9,17 @@ from matplotlib.figure import Figure
 
 from manifill import plots
 from manifill._arrays import Array
-from manifill._experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both, holes
+from manifill._experiments.base import (
+    OURS,
+    PAPER,
+    Claim,
+    Experiment,
+    Fill,
+    Knobs,
+    Outcome,
+    both,
+    removed_entries,
+)
 from manifill.datasets import swiss_roll
 
 KNOBS = Knobs(multiple=4.0, delta=1e-4)
@@ -37,7 +47,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     for rate in config.rates:
         for i in range(config.seeds):
             X, _ = swiss_roll(random_state=seed + i)
-            M = holes(X.shape, rate, seed + i)
+            M = removed_entries(X.shape, rate, seed + i)
             for name, one in both(KNOBS, config.sweeps, X, M, seed + i, f"{rate:.0%} missing").items():
                 runs.setdefault((name, rate), []).append(one)
     return Outcome(

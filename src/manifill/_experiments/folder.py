@@ -15,7 +15,7 @@ from typing import Any
 
 from manifill._experiments.base import Experiment, Outcome
 from manifill._experiments.page import page
-from manifill._files import whole
+from manifill._files import atomic_write
 from manifill.errors import InvalidInput, MissingDependency
 
 LIBRARIES = ("manifill", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
@@ -46,7 +46,7 @@ def reproduce(
 def write_page(records: Iterable[Mapping[str, Any]], folder: Path) -> Path:
     """One page that shows the paper's claims beside what came out, its pictures within it."""
     path = folder / "index.html"
-    with whole(path, "w", encoding="utf-8") as file:
+    with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(page(list(records), folder))
     return path
 
@@ -75,13 +75,13 @@ def _record(
 
 
 def _write(name: str, outcome: Outcome, record: Mapping[str, Any], folder: Path) -> None:
-    with whole(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
+    with atomic_write(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(outcome.rows[0]) if outcome.rows else [], lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: _short(value) for key, value in row.items()} for row in outcome.rows)
     for label, figure in outcome.figures.items():
         for kind in ("png", "svg"):
-            with whole(folder / f"{_file(name, label)}.{kind}", "wb") as file:
+            with atomic_write(folder / f"{_file(name, label)}.{kind}", "wb") as file:
                 figure.savefig(
                     file,
                     format=kind,
@@ -93,7 +93,7 @@ def _write(name: str, outcome: Outcome, record: Mapping[str, Any], folder: Path)
         with TemporaryDirectory(dir=folder) as unfinished:
             write(Path(unfinished, target.name))
             Path(unfinished, target.name).replace(target)
-    with whole(folder / f"{name}.json", "w", encoding="utf-8") as file:
+    with atomic_write(folder / f"{name}.json", "w", encoding="utf-8") as file:
         json.dump(record, file, indent=2, ensure_ascii=False)
 
 

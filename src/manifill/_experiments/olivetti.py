@@ -29,7 +29,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     faces = load_olivetti(data_dir)
     images = faces.X[: config.pictures, :: config.thinning, :: config.thinning]
     X = images.reshape(len(images), -1)
-    M = base.holes(X.shape, config.rate, seed)
+    M = base.removed_entries(X.shape, config.rate, seed)
     fills = base.both(KNOBS, config.sweeps, X, M, seed, f"Olivetti, {config.rate:.0%} missing")
     shown = stages(X, M, fills, images.shape[1:])
     mean = base.error_of_means(X, M)
@@ -46,7 +46,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     ]
     return base.Outcome(
         rows=quality(fills, config.rate),
-        figures={"": strips(shown, 10), "whole": _whole(shown)},
+        figures={"": strips(shown, 10), "atomic_write": _whole(shown)},
         claims=claims,
         data=f"{len(images)} Olivetti faces of {images.shape[1]} × {images.shape[2]} pixels, {faces.source}",
     )
@@ -55,7 +55,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
 def _whole(shown: dict[str, Array]) -> Figure:
     with plots.look():
         figure = Figure(figsize=(12, 12.6), layout="constrained")
-        plots.before_after(figure.subplots(2, 2).ravel(), shown, limits=(0, 1), hole="black")
+        plots.before_after(figure.subplots(2, 2).ravel(), shown, limits=(0, 1), missing_color="black")
     return figure
 
 

@@ -52,7 +52,9 @@ def strips(shown: Mapping[str, Array], count: int, width: float = 10.0) -> Figur
     with plots.look():
         figure = Figure(figsize=(width, len(shown) * (height + 0.08)), layout="constrained")
         for axes, (title, images) in zip(figure.subplots(len(shown), 1), shown.items(), strict=True):
-            plots.mosaic(axes, images[chosen], columns=len(chosen), limits=(0, 1), hole="black", gap=2)
+            plots.mosaic(
+                axes, images[chosen], columns=len(chosen), limits=(0, 1), missing_color="black", gap=2
+            )
             label = title.replace(", ", ",\n").replace("paper's ", "paper's\n")
             axes.set_ylabel(label, rotation=0, ha="right", va="center")
     return figure

@@ -9,7 +9,17 @@ from matplotlib.figure import Figure
 
 from manifill import plots
 from manifill._arrays import Array
-from manifill._experiments.base import OURS, PAPER, Claim, Experiment, Fill, Knobs, Outcome, both, holes
+from manifill._experiments.base import (
+    OURS,
+    PAPER,
+    Claim,
+    Experiment,
+    Fill,
+    Knobs,
+    Outcome,
+    both,
+    removed_entries,
+)
 from manifill.datasets import load_umist, rotating_object
 from manifill.errors import DatasetNotFound, MissingDependency
 
@@ -36,7 +46,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     for n in config.sizes:
         X = images[np.linspace(0, len(images) - 1, n).astype(int)].reshape(n, -1)
         for rate in config.rates:
-            M = holes(X.shape, rate, seed)
+            M = removed_entries(X.shape, rate, seed)
             fills = both(KNOBS, config.sweeps, X, M, seed, f"{n} pictures, {rate:.0%} missing")
             for name, one in fills.items():
                 runs[name, rate, n] = one

@@ -28,7 +28,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     """The person of whom there are most pictures."""
     images, data, why = _sequence(config.full, data_dir)
     X = images.reshape(len(images), -1)
-    M = base.holes(X.shape, config.rate, seed)
+    M = base.removed_entries(X.shape, config.rate, seed)
     fills = base.both(KNOBS, config.sweeps, X, M, seed, f"UMIST, {config.rate:.0%} missing")
     shown = stages(X, M, fills, images.shape[1:])
     dark, light = _edges(X, M, fills[base.OURS].filled, images.shape[1:])

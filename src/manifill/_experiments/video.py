@@ -31,7 +31,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     """The clip, damaged and restored by both."""
     frames, data, why = _clip(config, data_dir)
     X = frames.reshape(len(frames), -1)
-    M = base.holes(X.shape, config.rate, seed)
+    M = base.removed_entries(X.shape, config.rate, seed)
     fills = base.both(KNOBS, config.sweeps, X, M, seed, f"video, {config.rate:.0%} missing")
     shown = stages(X, M, fills, frames.shape[1:])
     errors = {name: one.errors[-1] for name, one in fills.items()}

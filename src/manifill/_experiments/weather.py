@@ -38,7 +38,7 @@ def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
     masks: dict[float, Mask] = {}
     for rate in config.rates:
         for i in range(config.seeds):
-            M = base.holes(X.shape, rate, seed + i)
+            M = base.removed_entries(X.shape, rate, seed + i)
             masks.setdefault(rate, M)
             what = f"weather, {rate:.0%} missing, run {i + 1}"
             for name, one in base.both(KNOBS, config.sweeps, X, M, seed + i, what, nrmse).items():
@@ -138,7 +138,7 @@ def _pictures(shown: dict[str, Array]) -> Figure:
         figure = Figure(figsize=(10, 6.5), layout="constrained")
         for axes, (title, table) in zip(figure.subplots(4, 1, sharex=True), shown.items(), strict=True):
             scaled = (np.asarray(table) - low) / (high - low)
-            plots.mosaic(axes, scaled.T[None], limits=(0, 1), hole="white", cmap="cividis")
+            plots.mosaic(axes, scaled.T[None], limits=(0, 1), missing_color="white", cmap="cividis")
             axes.set_aspect("auto")
             axes.set_title(title)
             axes.set_ylabel("quantity")

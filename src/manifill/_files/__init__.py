@@ -11,9 +11,9 @@ from typing import IO, Any
 
 from manifill._arrays import Indices
 from manifill._files import binary
+from manifill._files.atomic import atomic_write, check_writable
 from manifill._files.binary import ArrayFile, FrameFile
 from manifill._files.text import DELIMITERS, MISSING, TextTable
-from manifill._files.whole import check_writable, whole
 from manifill.errors import InvalidInput
 from manifill.tables.source import Fills
 from manifill.tables.variables import Plain
@@ -27,10 +27,10 @@ __all__ = [
     "FrameFile",
     "TableFile",
     "TextTable",
+    "atomic_write",
     "check_output",
     "check_writable",
     "read",
-    "whole",
     "write",
     "write_without",
 ]
@@ -51,7 +51,7 @@ def read(
     header: bool | None = None,
     encoding: str = "utf-8",
     delimiter: str | None = None,
-    words: Collection[str] = (),
+    text_columns: Collection[str] = (),
 ) -> TableFile:
     """Read a table; the options are those of `TextTable`, and matter to text files only."""
     called = "standard input" if path == PIPE else None
@@ -69,7 +69,7 @@ def read(
             header=header,
             encoding=encoding,
             delimiter=delimiter,
-            words=words,
+            text_columns=text_columns,
             called=called,
         )
     return binary.read(path)
@@ -91,7 +91,7 @@ def write(table: TableFile, fills: Fills, path: Path, extra: Extra | None = None
     if path == PIPE:
         _stream(table, fills, sys.stdout, ",", more)
     elif path.suffix.lower() in DELIMITERS:
-        with whole(path, "w", encoding="utf-8", newline="") as file:
+        with atomic_write(path, "w", encoding="utf-8", newline="") as file:
             mark = (
                 _delimiter(table, path) if isinstance(table, TextTable) else DELIMITERS[path.suffix.lower()]
             )
@@ -108,7 +108,7 @@ def write_without(table: TableFile, gone: Mapping[Any, Indices], path: Path) -> 
         if path == PIPE:
             table.rewrite(texts, sys.stdout, table.delimiter, {})
             return
-        with whole(path, "w", encoding="utf-8", newline="") as file:
+        with atomic_write(path, "w", encoding="utf-8", newline="") as file:
             table.rewrite(texts, file, _delimiter(table, path), {})
         return
     write(binary.without(table, gone), {}, path)

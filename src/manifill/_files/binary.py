@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Indices
+from manifill._files.atomic import atomic_write
 from manifill._files.text import TextTable
-from manifill._files.whole import whole
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Frame
 from manifill.tables.source import Fills
@@ -74,7 +74,7 @@ def write(table: TextTable | FrameFile, fills: Fills, path: Path, extra: Mapping
     if kind in EXCEL:
         _write_excel(native, path)
         return
-    with whole(path, "wb") as file:
+    with atomic_write(path, "wb") as file:
         if kind == ".parquet":
             import pyarrow.parquet
 
@@ -152,7 +152,7 @@ def _write_array(table: TextTable | FrameFile, fills: Fills, path: Path) -> None
     words = [name for name in native.column_names if native[name].to_numpy().dtype.kind not in "fiub"]
     if words:
         raise InvalidInput(f"{path} can hold numbers only; {words} are not. Write a .csv or .parquet file.")
-    with whole(path, "wb") as file:
+    with atomic_write(path, "wb") as file:
         np.save(file, np.column_stack([native[name].to_numpy() for name in native.column_names]))
 
 
@@ -205,7 +205,7 @@ def _write_excel(native: Any, path: Path) -> None:
     sheet.append([_text_cell(openpyxl, sheet, name) for name in native.column_names])
     for row in zip(*(native[name].to_pylist() for name in native.column_names), strict=True):
         sheet.append([_excel_value(openpyxl, sheet, value) for value in row])
-    with whole(path, "wb") as file:
+    with atomic_write(path, "wb") as file:
         book.save(file)
 
 

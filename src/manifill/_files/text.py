@@ -31,7 +31,7 @@ class TextTable:
     header : whether the first line holds names; None: if anything in it is neither a number nor missing.
     encoding : of its letters.
     delimiter : between cells; None: what the first line has most of among comma, semicolon, tab and bar.
-    words : columns whose cells are words whatever they look like.
+    text_columns : columns whose cells are text, whatever they look like.
     called : what complaints call it; default its path.
     """
 
@@ -43,7 +43,7 @@ class TextTable:
         header: bool | None = None,
         encoding: str = "utf-8",
         delimiter: str | None = None,
-        words: Collection[str] = (),
+        text_columns: Collection[str] = (),
         called: str | None = None,
     ) -> None:
         self._file, self._missing = path, {code.strip() for code in missing} | {""}
@@ -63,7 +63,7 @@ class TextTable:
         repeated = sorted({name for name in self.names if self.names.count(name) > 1})
         if repeated:
             raise InvalidInput(f"Column names must differ; {path} repeats {repeated}. Rename them.")
-        builders = [ColumnBuilder(name, self.delimiter, name in words) for name in self.names]
+        builders = [ColumnBuilder(name, self.delimiter, name in text_columns) for name in self.names]
         self._count = 0
         for number, cells in self._rows():
             self._count += 1

@@ -136,7 +136,7 @@ def with_lags(problem: Problem) -> Problem:
         scaling=Scaling(
             frozen(np.append(scaling.magnitude, ones)),
             frozen(np.append(scaling.center, 0 * ones)),
-            frozen(np.append(scaling.spread, ones)),
+            frozen(np.append(scaling.std, ones)),
             frozen(np.append(scaling.weight, ones)),
         ),
         Z=frozen(np.hstack([problem.Z, context])),

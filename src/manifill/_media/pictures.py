@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from manifill._files.whole import check_writable, whole
+from manifill._files.atomic import atomic_write, check_writable
 from manifill._media import formats, pages, stacks
 from manifill._media.formats import Origin
 from manifill._media.pages import Pixels, Tiff
@@ -99,12 +99,12 @@ def write_pictures(
     if pictures.origins:
         origin = pictures.origins[0]
         target = output.with_name(origin.named(output.name))
-        with whole(target, "wb") as file:
+        with atomic_write(target, "wb") as file:
             file.write(formats.encoded(values[0], None if alpha is None else alpha[0], origin))
         lines = [origin.renamed(output.name, target.name)] if target.name != output.name else []
         return lines + [f"{target.name} {change}." for change in origin.changes]
     if pictures.tiff is not None:
-        with whole(output, "wb") as file:
+        with atomic_write(output, "wb") as file:
             file.write(pages.encoded(values, alpha, pictures.tiff))
         return [f"{output.name} {change}." for change in pictures.tiff.changes]
     array = values if alpha is None else np.concatenate([values, alpha[..., None]], axis=-1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manifill._files.whole import whole
+from manifill._files.atomic import atomic_write
 from manifill.errors import InvalidInput
 
 ENDINGS = (".npy", ".npz")
@@ -41,14 +41,14 @@ def load(path: Path, *, mapped: bool = False) -> tuple[npt.NDArray[Any], str]:
 def save(path: Path, array: npt.NDArray[Any], source: Path, name: str) -> None:
     """Write an array as the file `source` holds it, with what else is in that."""
     if not name:
-        with whole(path, "wb") as file:
+        with atomic_write(path, "wb") as file:
             np.save(file, array)
         return
     with np.load(source, allow_pickle=False) as held:
         arrays = {one: array if one == name else held[one] for one in held.files}
     with zipfile.ZipFile(source) as archive:
         packed = any(one.compress_type != zipfile.ZIP_STORED for one in archive.infolist())
-    with whole(path, "w+b") as file:
+    with atomic_write(path, "w+b") as file:
         (np.savez_compressed if packed else np.savez)(file, **arrays)  # type: ignore[arg-type]
 
 

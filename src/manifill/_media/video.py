@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from manifill._checks import require_number
-from manifill._files.whole import check_writable
+from manifill._files.atomic import check_writable
 from manifill._media.clips import Frame, VideoFile, VideoStack
 from manifill._media.encoding import Encoder
 from manifill.errors import InvalidInput

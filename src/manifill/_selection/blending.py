@@ -34,13 +34,13 @@ class Blend:
     weights : fill's name → its weight.
     evidence : what held-out entries say of the weighted sum.
     errors : fill's name → its own root mean square error on them, in standard deviations.
-    unit : standard deviation of the columns in the user's units, root mean square over columns.
+    scale : standard deviation of the columns in the user's units, root mean square over columns.
     """
 
     weights: dict[str, float]
     evidence: Evidence
     errors: dict[str, float]
-    unit: float
+    scale: float
 
     @property
     def error(self) -> float:
@@ -53,7 +53,7 @@ class Blend:
         return self._size(self.evidence.truth)
 
     def _size(self, off: Array) -> float:
-        return self.unit * root_mean_square(np.sqrt(self.evidence.weight) * off)
+        return self.scale * root_mean_square(np.sqrt(self.evidence.weight) * off)
 
 
 def fillers_for(problem: Problem, sweeper: Sweeper | None) -> tuple[Filler, ...]:

@@ -67,7 +67,7 @@ class Errors:
         With all known entries fills are a little better than with some held out (see `accuracy`).
         """
         expected = np.zeros(self.problem.shape)
-        for j in np.flatnonzero(self.problem.M.any(axis=0) & (self.problem.scaling.spread > 0)):
+        for j in np.flatnonzero(self.problem.M.any(axis=0) & (self.problem.scaling.std > 0)):
             expected[self.problem.M[:, j], j] = self._share * self._of_column(int(j))[0]
         return expected
 

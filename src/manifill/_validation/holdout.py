@@ -47,7 +47,7 @@ class HeldOut:
     truth : (h,), their values; 0 is the mean of what is left, 1 a standard deviation of what was there.
     weight : (h,), what each counts, for them to be together like the missing ones.
     place : (h,), the kind of place of each: how far known entries are.
-    unit : (h,), a standard unit of `problem`, in those before: where nearly all values of a column are equal,
+    scale : (h,), a standard unit of `problem`, in those before: where nearly all values of a column are equal,
         little may be left when others are hidden, and an entry would count a thousandfold.
     """
 
@@ -57,11 +57,11 @@ class HeldOut:
     truth: Array
     weight: Array
     place: Indices
-    unit: Array
+    scale: Array
 
     def found(self, Z: Array) -> Array:
         """(h,), what a fill made of them."""
-        return self.unit * np.asarray(Z[self.rows, self.columns], dtype=np.float64)
+        return self.scale * np.asarray(Z[self.rows, self.columns], dtype=np.float64)
 
     def within(self, which: Indices) -> "HeldOut":
         """The same among some rows only, which are in order and hold all that is held out."""
@@ -83,7 +83,7 @@ def hide(
     if known is not None:
         given = np.where(np.isnan(known), given, known)
     left = problem.like(given)
-    rows, columns = np.nonzero(entries[left.rows] & (left.scaling.spread > 0))
+    rows, columns = np.nonzero(entries[left.rows] & (left.scaling.std > 0))
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
     if weight is None:
         own = problem.shape[1] - problem.n_context
@@ -91,10 +91,10 @@ def hide(
         weight = like_the_missing(np.isnan(problem.given[left.rows, :own]), groups)
     before, now = problem.scaling, left.scaling
     with np.errstate(over="ignore", invalid="ignore"):  # near the largest float; bounded below
-        unit = now.unit / np.where(before.spread > 0, before.spread, 1.0) * (now.magnitude / before.magnitude)
-    unit = np.clip(unit, _MIN_SCALE_RATIO, 1 / _MIN_SCALE_RATIO)[columns]
+        scale = now.scale / np.where(before.std > 0, before.std, 1.0) * (now.magnitude / before.magnitude)
+    scale = np.clip(scale, _MIN_SCALE_RATIO, 1 / _MIN_SCALE_RATIO)[columns]
     places = np.zeros(len(rows), dtype=np.intp) if place is None else place[rows, columns]
-    return HeldOut(left, rows, columns, unit * values[rows, columns], weight[rows, columns], places, unit)
+    return HeldOut(left, rows, columns, scale * values[rows, columns], weight[rows, columns], places, scale)
 
 
 def like_the_missing(M: Mask, groups: Groups | None = None) -> Array:

@@ -15,11 +15,11 @@ from manifill.plots.lines import convergence, series
 from manifill.plots.maps import error_surface, missingness
 from manifill.plots.mosaics import before_after, mosaic, tiled
 from manifill.plots.points import diffusion_map, interactive_trails, trails
-from manifill.plots.style import HOLE, LOOK, STYLES, look
+from manifill.plots.style import LOOK, MISSING_COLOR, STYLES, look
 
 __all__ = [
-    "HOLE",
     "LOOK",
+    "MISSING_COLOR",
     "STYLES",
     "before_after",
     "convergence",

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.contour import QuadContourSet
 
-from manifill.plots.style import HOLE
+from manifill.plots.style import MISSING_COLOR
 
 # Per cent above the best error at which a colour ends.
 LEVELS = (0, 1, 2, 5, 10, 20, 50, 100)
@@ -24,7 +24,7 @@ def missingness(axes: Axes, X: npt.ArrayLike, columns: list[str] | None = None) 
     """
     table = np.asarray(X)
     M = table if table.dtype == bool else np.isnan(table.astype(np.float64))
-    colours = ListedColormap(["0.93", HOLE])
+    colours = ListedColormap(["0.93", MISSING_COLOR])
     axes.imshow(M, aspect="auto", interpolation="nearest", cmap=colours, vmin=0, vmax=1)
     axes.grid(False)
     axes.set(ylabel="row", title=f"{M.mean():.0%} missing")

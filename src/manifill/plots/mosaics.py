@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from manifill._arrays import Array
 from manifill.errors import InvalidInput
-from manifill.plots.style import HOLE
+from manifill.plots.style import MISSING_COLOR
 
 
 def tiled(images: npt.ArrayLike, columns: int | None = None, gap: int = 1) -> Array:
@@ -41,11 +41,11 @@ def mosaic(
     *,
     columns: int | None = None,
     limits: tuple[float, float] | None = None,
-    hole: str = HOLE,
+    missing_color: str = MISSING_COLOR,
     cmap: str = "gray",
     gap: int = 1,
 ) -> Axes:
-    """Pictures side by side; what is missing (NaN) has the colour `hole`.
+    """Pictures side by side; what is missing (NaN) has the colour `missing_color`.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def mosaic(
     whole = tiled(images, columns, gap)
     shown = np.ma.masked_where(~np.isfinite(whole), whole)
     low, high = limits or (float(shown.min()), float(shown.max()))
-    colours = mpl.colormaps[cmap].with_extremes(bad=hole)
+    colours = mpl.colormaps[cmap].with_extremes(bad=missing_color)
     between = np.isinf(whole)
     axes.imshow(shown, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
     paper = np.zeros((*whole.shape, 4))
@@ -74,7 +74,7 @@ def before_after(
     *,
     columns: int | None = None,
     limits: tuple[float, float] | None = None,
-    hole: str = HOLE,
+    missing_color: str = MISSING_COLOR,
 ) -> Sequence[Axes]:
     """A mosaic for each stage, such as original, damaged and filled, on the axes given, all in one scale.
 
@@ -86,6 +86,6 @@ def before_after(
         every = [np.asarray(images, dtype=np.float64) for images in stages.values()]
         limits = min(float(np.nanmin(one)) for one in every), max(float(np.nanmax(one)) for one in every)
     for one, (title, images) in zip(axes, stages.items(), strict=True):
-        mosaic(one, images, columns=columns, limits=limits, hole=hole)
+        mosaic(one, images, columns=columns, limits=limits, missing_color=missing_color)
         one.set_title(title)
     return axes

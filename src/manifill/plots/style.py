@@ -15,7 +15,7 @@ STYLES: tuple[tuple[str, str, Any], ...] = (
     ("#56B4E9", "P", (0, (3, 1, 1, 1))),
     ("#E69F00", "X", (0, (1, 1))),
 )
-HOLE = "#e07b39"
+MISSING_COLOR = "#e07b39"
 """The colour of what is missing."""
 LOOK: dict[str, Any] = {
     "font.size": 10,

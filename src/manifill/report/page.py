@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manifill._estimators import TableImputer
-from manifill._files import whole
+from manifill._files import atomic_write
 from manifill.report import pictures
 from manifill.report.html import data_uri, render
 from manifill.tables import Field, Source, inspect
@@ -24,7 +24,7 @@ def write_report(
 ) -> None:
     """Write the report, whole or not at all."""
     text = report(imputer, table, title=title, seconds=seconds)
-    with whole(path, "w", encoding="utf-8") as file:
+    with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -69,7 +69,7 @@ def _images(
     changes = [record.change for record in inner.trace_[1:]]
     errors = [] if inner.tuning_ is None else [one for one in inner.tuning_.errors if np.isfinite(one)]
     figures = {
-        "map": pictures.holes(missing, [str(name) for name in table.names]),
+        "map": pictures.missing_map(missing, [str(name) for name in table.names]),
         "accuracy": pictures.accuracy([name for name, _ in bars], [one for _, one in bars]) if bars else None,
         "distributions": pictures.distributions(inner.completed_, M, most) if gaps else None,
         "sweeps": pictures.sweeps(changes, errors) if changes else None,
@@ -108,7 +108,7 @@ def _uncertain(imputer: TableImputer, gaps: list[Field]) -> list[tuple[str, ...]
 
 def _shown(field: Field, numbers: Any) -> str:
     value = field.variable.decode(np.atleast_2d(numbers))[0]
-    if field.word in ("date", "date and time"):
+    if field.kind in ("date", "date and time"):
         moment = np.datetime64(int(value), "us")
-        return str(moment.astype("M8[D]" if field.word == "date" else "M8[m]")).replace("T", " ")
+        return str(moment.astype("M8[D]" if field.kind == "date" else "M8[m]")).replace("T", " ")
     return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)

@@ -17,7 +17,7 @@ _POINTS = 600
 _COLUMNS_SHOWN = 12
 
 
-def holes(M: Mask, names: list[str]) -> Figure:
+def missing_map(M: Mask, names: list[str]) -> Figure:
     """Where values are missing; of long tables every so many-th row."""
     step = max(1, math.ceil(len(M) / _ROWS_SHOWN))
     with plots.look():
@@ -96,7 +96,7 @@ def _distribution(axes: Any, field: Field, observed: Array, filled: Array) -> No
             axes.set_xticks([])
         axes.set_ylabel("share")
         return
-    scale = 86_400e6 if field.word in ("date", "date and time") else 1.0
+    scale = 86_400e6 if field.kind in ("date", "date and time") else 1.0
     first = variable.decode(observed).astype(float) / scale
     second = variable.decode(filled).astype(float) / scale
     both = np.concatenate([first, second])

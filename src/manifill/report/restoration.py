@@ -10,9 +10,9 @@ import numpy.typing as npt
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from manifill._files import whole
+from manifill._files import atomic_write
 from manifill.images import Restoration
-from manifill.plots.style import HOLE, look
+from manifill.plots.style import MISSING_COLOR, look
 from manifill.report.html import data_uri, render
 
 _MOST_SHOWN = 6
@@ -38,7 +38,7 @@ def write_page(
 ) -> None:
     """Write a self-contained HTML page, whole or not at all."""
     text = render("pictures.html", **summary, sheet=data_uri(_png(_sheet(values, outcome, names))))
-    with whole(path, "w", encoding="utf-8") as file:
+    with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -60,7 +60,7 @@ def _most_damaged(missing: Pixels) -> list[int]:
 def _marked(values: Pixels, missing: Pixels, shown: list[int]) -> Pixels:
     """Pictures in colour with damage in the colour of holes."""
     scaled = _scaled(values[shown], *_limits(values, missing))
-    return np.asarray(np.where(missing[shown][..., None], to_rgb(HOLE), scaled))
+    return np.asarray(np.where(missing[shown][..., None], to_rgb(MISSING_COLOR), scaled))
 
 
 def _scaled(values: Pixels, low: float, high: float) -> Pixels:
@@ -105,5 +105,5 @@ def _png(figure: Figure) -> bytes:
 
 
 def _write(path: Path, figure: Figure) -> None:
-    with whole(path, "wb") as file:
+    with atomic_write(path, "wb") as file:
         file.write(_png(figure))

@@ -71,16 +71,16 @@ def _accuracy(field: Field, numbers: Accuracy, errors: Errors) -> VariableAccura
     missing = int(np.isnan(errors.problem.given[:, field.first]).sum())
     plain = isinstance(variable, Quantity) and not variable.log
     if plain:
-        unit = DAY if field.word in TIMES else 1.0  # times in days
+        unit = DAY if field.kind in TIMES else 1.0  # times in days
         error, simple = own.error / unit, own.mean_error / unit
-        return VariableAccuracy(field.name, field.word, "error", error, simple, own.held_out, missing)
+        return VariableAccuracy(field.name, field.kind, "error", error, simple, own.held_out, missing)
     found, truth = _held_out(field, errors)
     if not len(truth):
-        return VariableAccuracy(field.name, field.word, "error", math.nan, math.nan, 0, missing)
+        return VariableAccuracy(field.name, field.kind, "error", math.nan, math.nan, 0, missing)
     mean = errors.problem.scaling.mean[field.columns]
     measure, error = score(variable, found, truth)
     _, simple = score(variable, np.broadcast_to(mean, truth.shape), truth)
-    return VariableAccuracy(field.name, field.word, measure, error, simple, len(truth), missing)
+    return VariableAccuracy(field.name, field.kind, measure, error, simple, len(truth), missing)
 
 
 def score(variable: Variable, found: Array, truth: Array) -> tuple[str, float]:
@@ -91,7 +91,7 @@ def score(variable: Variable, found: Array, truth: Array) -> tuple[str, float]:
     apart = values.astype(np.float64) - right.astype(np.float64)
     if isinstance(variable, Cyclic):
         apart = (apart + variable.period / 2) % variable.period - variable.period / 2
-    if isinstance(variable, Quantity) and variable.word in TIMES:
+    if isinstance(variable, Quantity) and variable.kind in TIMES:
         apart = apart / DAY
     return "error", float(np.sqrt(np.mean(apart**2)))
 

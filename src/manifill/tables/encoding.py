@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array
-from manifill._checks import complaint, is_word
+from manifill._checks import complaint, is_option
 from manifill.tables.inference import by_name, check_bounds, declared, infer
 from manifill.tables.source import Fills, Source
 from manifill.tables.variables import Moment, Quantity, Variable
@@ -28,16 +28,16 @@ class Field:
         return slice(self.first, self.first + self.variable.width)
 
     @property
-    def word(self) -> str:
-        """What it is, for reports."""
-        return str(getattr(self.variable, "word", self.variable.kind))
+    def kind(self) -> str:
+        """What the column was taken for: "number", "category", …"""
+        return self.variable.kind
 
     @property
     def modelled(self) -> bool:
         return self.variable.width > 0
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.word} ({self.reason})"
+        return f"{self.name}: {self.kind} ({self.reason})"
 
 
 class Fields(tuple[Field, ...]):
@@ -45,9 +45,9 @@ class Fields(tuple[Field, ...]):
 
     def __str__(self) -> str:
         width = max([6, *(len(str(field.name)) for field in self)])
-        kinds = max([4, *(len(field.word) for field in self)])
+        kinds = max([4, *(len(field.kind) for field in self)])
         lines = [f"{'column':<{width}}  {'type':<{kinds}}  because"]
-        lines += [f"{field.name!s:<{width}}  {field.word:<{kinds}}  {field.reason}" for field in self]
+        lines += [f"{field.name!s:<{width}}  {field.kind:<{kinds}}  {field.reason}" for field in self]
         return "\n".join(lines)
 
 
@@ -73,7 +73,7 @@ class Encoding:
         if types is not None and not isinstance(types, Mapping):
             raise complaint("types", "a mapping from columns, such as {'zip': 'category'}", types)
         pair = isinstance(bounds, tuple) and len(bounds) == 2
-        if not (bounds is None or pair or isinstance(bounds, Mapping) or is_word(bounds, "observed")):
+        if not (bounds is None or pair or isinstance(bounds, Mapping) or is_option(bounds, "observed")):
             raise complaint(
                 "bounds", "'observed', None, a pair, or a mapping such as {'age': (0, 120)}", bounds
             )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array
-from manifill._checks import is_word
+from manifill._checks import is_option
 from manifill.errors import InvalidInput
 from manifill.tables.frames import DAY, TIMES, plain_time
 from manifill.tables.source import SourceColumn
@@ -64,21 +64,21 @@ def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Varia
             f"The type of column {column.name!r} must be one of {', '.join(KINDS)}, or a variable from "
             f"manifill.tables; got {kind!r}."
         )
-    word, _, detail = kind.partition(":")
+    name, _, detail = kind.partition(":")
     observed = column.plain()[~column.missing]
     numeric = column.holds in ("integer", "number", "decimal", "boolean")
-    if word in ("text", "identifier", "skip"):
-        return Untouched("text" if word == "skip" else word), reason
+    if name in ("text", "identifier", "skip"):
+        return Untouched("text" if name == "skip" else name), reason
     if not len(observed):
         return _not_modelled(column, 0)
     of_levels = "label" in column.holds or numeric
-    if word == "category" and of_levels:
+    if name == "category" and of_levels:
         return Category(_levels(column, observed)), reason
-    if word == "ordered" and of_levels:
+    if name == "ordered" and of_levels:
         present = _levels(column, observed)
         levels = [level.strip() for level in detail.split("<")] if detail else list(present)
         return Ordered(tuple(_as_values(column, levels, present))), reason
-    if word == "cyclic" and numeric and column.holds != "boolean":
+    if name == "cyclic" and numeric and column.holds != "boolean":
         try:
             period = float(detail)
         except ValueError:
@@ -87,26 +87,25 @@ def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Varia
             raise InvalidInput(f"Column {column.name!r}: a cyclic type needs its period, such as cyclic:24.")
         from_one = observed.max() == period and observed.min() >= 1  # months, say
         return Cyclic(period, _step_of(observed), float(from_one)), reason
-    if word == "boolean" and numeric and column.holds != "decimal" and set(np.unique(observed)) <= {0.0, 1.0}:
+    if name == "boolean" and numeric and column.holds != "decimal" and set(np.unique(observed)) <= {0.0, 1.0}:
         return Flag(), reason
-    if word in ("number", "integer") and numeric and column.holds != "boolean":
-        step = 1.0 if word == "integer" else 0.0
-        return Quantity(word, step, limits=_limits(column, limits)), reason
-    if word in ("date", *TIMES) and column.holds in TIMES:
+    if name in ("number", "integer") and numeric and column.holds != "boolean":
+        step = 1.0 if name == "integer" else 0.0
+        return Quantity(name, step, limits=_limits(column, limits)), reason
+    if name in ("date", *TIMES) and column.holds in TIMES:
         return _moments(column, observed, limits), reason
-    if word in {name.partition(":")[0] for name in KINDS}:
+    if name in {one.partition(":")[0] for one in KINDS}:
         raise InvalidInput(f"Column {column.name!r} cannot be taken for {kind}: it holds {_said(column)}.")
     raise InvalidInput(f"The type of column {column.name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
 
 
 def check_bounds(column: SourceColumn, variable: Variable, limits: Any) -> None:
     """Refuse bounds that cannot be held."""
-    if limits is None or is_word(limits, "observed"):
+    if limits is None or is_option(limits, "observed"):
         return
     if not isinstance(variable, Quantity):
         raise InvalidInput(
-            f"Bounds are for numbers and dates; column {column.name!r} is of the kind "
-            f"{getattr(variable, 'word', variable.kind)}."
+            f"Bounds are for numbers and dates; column {column.name!r} is of the kind {variable.kind}."
         )
     if variable.step and variable.limits is not None:
         low, high = (one / variable.step for one in variable.limits)
@@ -158,15 +157,15 @@ def _identifies(column: SourceColumn, observed: Array) -> bool:
 
 def _number(column: SourceColumn, observed: Array, limits: Any) -> tuple[Variable, str]:
     whole = column.holds == "integer" or bool((observed == np.round(observed)).all())
-    word, step = ("integer", 1.0) if whole else ("number", 0.0)
+    kind, step = ("integer", 1.0) if whole else ("number", 0.0)
     reason = "its type" if column.holds == "integer" else "all values are whole" if whole else "numbers"
     pair = _limits(column, limits)
-    log, unit = _logarithm(observed)
+    log, offset = _logarithm(observed)
     if log and not (pair is not None and pair[0] < 0):
         return Quantity(
-            word, step, True, unit, pair
+            kind, step, True, offset, pair
         ), f"{reason}; positive and skewed, so modelled by its logarithm"
-    return Quantity(word, step, limits=pair), reason
+    return Quantity(kind, step, limits=pair), reason
 
 
 def _logarithm(observed: Array) -> tuple[bool, float]:
@@ -174,14 +173,14 @@ def _logarithm(observed: Array) -> tuple[bool, float]:
     positive = observed[observed > 0]
     if len(observed) < _ROWS_OF_IDENTIFIERS or observed.min() < 0 or 2 * len(positive) < len(observed):
         return False, 0.0
-    unit = float(np.median(positive)) if observed.min() == 0 else 0.0
-    before, after = _skewness(observed), _skewness(np.log(observed + unit))
-    return before > _SKEWED and abs(after) < before / 2, unit
+    offset = float(np.median(positive)) if observed.min() == 0 else 0.0
+    before, after = _skewness(observed), _skewness(np.log(observed + offset))
+    return before > _SKEWED and abs(after) < before / 2, offset
 
 
 def _skewness(values: Array) -> float:
-    spread = float(values.std())
-    return float((((values - values.mean()) / spread) ** 3).mean()) if spread > 0 else 0.0
+    std = float(values.std())
+    return float((((values - values.mean()) / std) ** 3).mean()) if std > 0 else 0.0
 
 
 def _moments(column: SourceColumn, observed: Array, limits: Any) -> Quantity:
@@ -192,7 +191,7 @@ def _moments(column: SourceColumn, observed: Array, limits: Any) -> Quantity:
 
 def _limits(column: SourceColumn, limits: Any) -> tuple[float, float] | None:
     """Bounds as users give them, in plain values; None for the range observed."""
-    if limits is None or is_word(limits, "observed"):
+    if limits is None or is_option(limits, "observed"):
         return None
     try:
         low, high = limits

@@ -23,9 +23,13 @@ _ROUND: dict[int, Any] = {-1: np.floor, 0: np.round, 1: np.ceil}
 class Variable(Protocol):
     """A kind of column that can be filled."""
 
-    kind: ClassVar[str]
     chosen: ClassVar[bool]
     """Is a value one of some, rather than a number?"""
+
+    @property
+    def kind(self) -> str:
+        """What users call it, such as "number" or "category"."""
+        ...
 
     @property
     def width(self) -> int: ...
@@ -49,18 +53,17 @@ class Quantity:
 
     Parameters
     ----------
-    word : "number", "integer", "date", …, for reports.
+    kind : "number", "integer", "date", …, for reports.
     step : fills are multiples of it; 0 is any number.
-    log : is the logarithm modelled? Then `unit` is added inside it where zeros occur.
+    log : is the logarithm modelled? Then `offset` is added inside it where zeros occur.
     limits : lowest and highest value of fills; None: as observed.
     """
 
-    word: str = "number"
+    kind: str = "number"
     step: float = 0.0
     log: bool = False
-    unit: float = 0.0
+    offset: float = 0.0
     limits: tuple[float, float] | None = None
-    kind: ClassVar[str] = "quantity"
     chosen: ClassVar[bool] = False
     width: ClassVar[int] = 1
 
@@ -68,14 +71,14 @@ class Quantity:
         values = np.asarray(plain, dtype=np.float64)
         if self.log:
             with np.errstate(divide="ignore", invalid="ignore"):
-                values = np.log(values + self.unit)
+                values = np.log(values + self.offset)
             values = np.where(np.isneginf(values), np.nan, values)
         return values[:, None]
 
     def decode(self, numbers: Array, outward: int = 0) -> Plain:
         values = numbers[:, 0]
         if self.log:
-            values = np.exp(np.minimum(values, 700.0)) - self.unit
+            values = np.exp(np.minimum(values, 700.0)) - self.offset
             values = np.maximum(values, 0.0)
         if self.step:
             values = _ROUND[outward](values / self.step) * self.step
@@ -229,8 +232,7 @@ class Cyclic:
 class Untouched:
     """A column that is handed through, and tells nothing about the others."""
 
-    word: str = "text"
-    kind: ClassVar[str] = "untouched"
+    kind: str = "text"
     chosen: ClassVar[bool] = False
     width: ClassVar[int] = 0
 
@@ -251,8 +253,7 @@ class Untouched:
 class Moment(Untouched):
     """When each row was measured: rows are put in its order, and it is not filled."""
 
-    word: str = "number"
-    kind: ClassVar[str] = "moment"
+    kind: str = "number"
 
 
 def _codes(plain: Plain, levels: Sequence[Any]) -> Array:

@@ -75,7 +75,7 @@ class LandmarkSweeps:
     def fitted(self, Z: Array) -> Coefficients:
         """For every block the tuned kernels and the coefficients (m, |block|) of the landmarks."""
         table = self._table(Z)
-        varying = self.problem.scaling.spread > 0
+        varying = self.problem.scaling.std > 0
         fits = []
         for block in self.blocks:
             table.take_out(block)

@@ -130,7 +130,7 @@ class Tuned:
 
     component: Component
     kernel: Kernel
-    unit: float
+    scale: float
 
     @classmethod
     def on(cls, pairs: Pairs, component: Component) -> "Tuned":
@@ -143,7 +143,7 @@ class Tuned:
         """The component's share in the values at `queries`; see `LocalSweeps.extended`."""
         solver = cast(Local, self.component.solver)
         k = min(solver.k, near.shape[1])
-        tries = Ridge(solver.ridge).added(self.unit)
+        tries = Ridge(solver.ridge).added(self.scale)
         values = np.empty(len(queries))
 
         def extend(part: slice) -> float:

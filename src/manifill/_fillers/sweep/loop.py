@@ -124,7 +124,7 @@ def _next(
     Z, findings = outcome
     if isinstance(Z, np.ndarray):
         Z = frozen(Z)
-    if problem.ran_away(Z):
+    if problem.has_diverged(Z):
         return replace(state, status=Status.DIVERGED)
     record = findings.record(
         sweep=state.sweep + 1,

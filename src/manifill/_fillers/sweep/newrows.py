@@ -75,7 +75,7 @@ class Model:
 
     def _fill(self, Z: Array, M: Mask) -> Array:
         problem, Z = self.state.problem, Z.copy()
-        to_learn = M & (problem.scaling.spread > 0)
+        to_learn = M & (problem.scaling.std > 0)
         blocks = [block for block in self.state.blocks if to_learn[:, block].any()]
         lowest, highest = problem.standard_bounds
         visits = self._visitors[0](Z)
@@ -178,7 +178,7 @@ class _NearVisits:
         values = np.zeros((len(self._new), len(block)))
         for position, column in enumerate(block):
             queries = np.flatnonzero(where[:, position])
-            if not queries.size or not method.problem.scaling.spread[column]:
+            if not queries.size or not method.problem.scaling.std[column]:
                 continue
             near = method.with_stand_by(self._near[int(block[0])][queries], column)
             used, places = np.unique(near, return_inverse=True)  # −1, for none, is the first of them

@@ -21,7 +21,7 @@ Start = Callable[[Problem, np.random.Generator], Array]
 def normal_start(problem: Problem, rng: np.random.Generator) -> Array:
     """Draws from a normal distribution with the observed mean and variance of the column (the paper's)."""
     scaling = problem.scaling
-    draws = rng.standard_normal(problem.shape) * scaling.weight * (scaling.spread > 0)
+    draws = rng.standard_normal(problem.shape) * scaling.weight * (scaling.std > 0)
     return np.where(problem.M, draws, problem.Z)
 
 
@@ -49,7 +49,7 @@ class LinearStart:
 
     def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
         filled, _ = _expected(problem.Z, problem.M, *self.distribution(problem, rng))
-        return filled * (problem.scaling.spread > 0)
+        return filled * (problem.scaling.std > 0)
 
     def distribution(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
         """Mean (d,) and inverse of the covariance (d, d), in standard units."""

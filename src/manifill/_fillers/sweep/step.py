@@ -43,7 +43,7 @@ class Exact:
         }
         for part in self._parts.values():
             part.columns.lay_out()
-        self._varying = problem.scaling.spread > 0
+        self._varying = problem.scaling.std > 0
         self._problem = problem
 
     def sweep(self, Z: Array, blocks: Sequence[Block], deadline: float) -> tuple[Array, Findings] | None:

@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 
 from manifill import _files as files
 from manifill import amputation, tables
-from manifill._cli import words
+from manifill._cli import options
 from manifill._cli.watch import console, progress_bar
 from manifill._estimators import compare as compare_fills
 from manifill._estimators.comparing import Comparison
@@ -25,7 +25,7 @@ _MECHANISMS = ("mcar", "mar", "mnar")
 
 def inspect(source: Path, types: dict[str, str], reading: dict[str, Any], as_json: bool) -> None:
     """Say what is missing."""
-    found = tables.inspect(files.read(source, words=words.of_words(types), **reading), types)
+    found = tables.inspect(files.read(source, text_columns=options.text_columns(types), **reading), types)
     if as_json:
         print(json.dumps(_inspection(found), indent=1, default=str))
     else:
@@ -40,7 +40,7 @@ def _inspection(found: Inspection) -> dict[str, Any]:
         "complete_rows": found.complete_rows,
         "empty_rows": found.empty_rows,
         "columns": [
-            {"name": one.name, "type": one.word, "because": one.reason, "missing": found.missing[one.name]}
+            {"name": one.name, "type": one.kind, "because": one.reason, "missing": found.missing[one.name]}
             for one in found.fields
         ],
         "patterns": [{"missing": list(one.columns), "rows": one.rows} for one in found.patterns],
@@ -65,7 +65,7 @@ def _show(found: Inspection) -> None:
             share = found.missing[one.name] / found.rows
             bar = "█" * round(20 * share) or ("▏" if share else "")
             grid.add_row(
-                escape(str(one.name)), one.word, f"{found.missing[one.name]:,} ({share:.0%})", bar, one.reason
+                escape(str(one.name)), one.kind, f"{found.missing[one.name]:,} ({share:.0%})", bar, one.reason
             )
     if len(found.fields) > MOST_SHOWN:
         grid.caption = f"the {MOST_SHOWN} columns of {len(found.fields)} that lack most"
@@ -83,7 +83,7 @@ def compare(
     source: Path, types: dict[str, str], reading: dict[str, Any], share: float, seed: int, as_json: bool
 ) -> None:
     """Say who fills held-out values best."""
-    table = files.read(source, words=words.of_words(types), **reading)
+    table = files.read(source, text_columns=options.text_columns(types), **reading)
     with progress_bar() as bar:
         task = bar.add_task("holding out known values")
         with listening(lambda line: bar.update(task, description=line)):

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from manifill._cli.options import Force, Json, Seed
 from manifill._cli.watch import Interrupted, console
-from manifill._cli.words import Force, Json, Seed
 
 _DAMAGE = "Where is the damage?"
 Mask = Annotated[
@@ -101,14 +101,14 @@ def images(
 
       manifill images damaged/ -o restored/ --preview damage.png
     """
-    from manifill._cli import pictures
+    from manifill._cli import images as restoring
 
-    where = pictures.Where(mask, value, tolerance, alpha, box or [], scratch or [], grow=grow)
-    request = pictures.Request(
+    where = restoring.Where(mask, value, tolerance, alpha, box or [], scratch or [], grow=grow)
+    request = restoring.Request(
         source, output, where, ordered, preview, sheet, report, seed, device, force, as_json
     )
     try:
-        pictures.run(request)
+        restoring.run(request)
     except (Interrupted, KeyboardInterrupt):
         console.print("manifill: interrupted; nothing was written.")
         raise typer.Exit(130) from None
@@ -155,13 +155,13 @@ def video(
 
       manifill video old.mkv -o restored.mkv --scratch 120:3 --frames "17,40-42" --lossless
     """
-    from manifill._cli import frames as clips
-    from manifill._cli.pictures import Where
+    from manifill._cli import video as restoring
+    from manifill._cli.images import Where
 
     where = Where(mask, value, tolerance, False, box or [], scratch or [], frames, grow)
-    request = clips.Request(source, output, where, side_by_side, lossless, seed, device, force, as_json)
+    request = restoring.Request(source, output, where, side_by_side, lossless, seed, device, force, as_json)
     try:
-        clips.run(request)
+        restoring.run(request)
     except (Interrupted, KeyboardInterrupt):
         console.print("manifill: interrupted; nothing was written.")
         raise typer.Exit(130) from None

@@ -11,7 +11,7 @@ from manifill.errors import InvalidInput
 
 
 @contextmanager
-def whole(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
+def atomic_write(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
     """A file that takes its name only when everything in it is written."""
     path = path.resolve()  # through a link to what it points to
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

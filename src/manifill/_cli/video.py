@@ -14,7 +14,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
 
 from manifill import _files as files
 from manifill._arrays import Mask
-from manifill._cli.pictures import Where
+from manifill._cli.images import Where
 from manifill._cli.watch import console, progress_bar
 from manifill._media import VideoFile, VideoWriter, damage, read_pictures
 from manifill._media.detection import found
@@ -46,7 +46,7 @@ def run(request: Request) -> None:
     began = monotonic()
     _check(request)
     video = VideoFile.open(request.source)
-    holes = _Holes(request.where, video)
+    damaged_by = _Damage(request.where, video)
     with ExitStack() as opened:
         stream = Stream(video.n_frames, random_state=request.seed, device=request.device)
         bar = opened.enter_context(progress_bar(BarColumn(), TaskProgressColumn(), TimeRemainingColumn()))
@@ -56,21 +56,21 @@ def run(request: Request) -> None:
         both = None
         if request.side_by_side is not None:
             both = opened.enter_context(VideoWriter(request.side_by_side, video, width=2 * video.width))
-        frames = stream.restore(video.frames(), holes.masks())
+        frames = stream.restore(video.frames(), damaged_by.masks())
         damaged = VideoFile.open(request.source).frames() if both else None
         for frame in frames:
             out.write(frame)
             if both is not None and damaged is not None:
                 both.write(np.concatenate([next(damaged), frame], axis=1))
         if stream.n_filled == 0:
-            raise InvalidInput(f"Nothing is damaged: {holes.reason}.")
+            raise InvalidInput(f"Nothing is damaged: {damaged_by.reason}.")
     blend = stream.blend
     summary: dict[str, Any] = {
         "output": str(request.output),
         "frames": video.n_frames,
         "size": [video.height, video.width],
         "filled": stream.n_filled,
-        "because": holes.reason,
+        "because": damaged_by.reason,
         "error": None if blend is None else blend.error,
         "simple_error": None if blend is None else blend.simple_error,
         "seed": request.seed,
@@ -80,7 +80,7 @@ def run(request: Request) -> None:
         print(json.dumps(summary, indent=1), file=sys.stdout)
         return
     line = f"{request.output}: filled {stream.n_filled:,} values in {video.n_frames} frames of "
-    line += f"{video.width} × {video.height} in {summary['seconds']:.1f} s; {holes.reason}."
+    line += f"{video.width} × {video.height} in {summary['seconds']:.1f} s; {damaged_by.reason}."
     if blend is not None:
         line += f" Error to expect, measured on held-out pixels: {blend.error:.3g} of 255, where a fill by "
         line += f"the mean has {blend.simple_error:.3g}."
@@ -103,7 +103,7 @@ def _check(request: Request) -> None:
         raise InvalidInput('--frames must name frames, such as "3,10-12"; got nothing.')
 
 
-class _Holes:
+class _Damage:
     """Where each frame is damaged, one after the other."""
 
     def __init__(self, where: Where, video: VideoFile) -> None:
@@ -145,17 +145,19 @@ class _Holes:
         theirs = None if self._masks is None else self._masks.frames()
         frames = None if self._colour is None else self._video.frames()
         for i, lost in enumerate(self._lost):
-            hole = self._always | bool(lost)
+            missing = self._always | bool(lost)
             if self._each is not None:
-                hole = hole | self._each[i]
+                missing = missing | self._each[i]
             if theirs is not None:
                 mask = next(theirs)
-                hole = hole | damage.by_mask(mask.reshape(1, *mask.shape[:2], -1), (1, *hole.shape))[0]
+                missing = (
+                    missing | damage.by_mask(mask.reshape(1, *mask.shape[:2], -1), (1, *missing.shape))[0]
+                )
             if frames is not None and self._colour is not None:
                 frame = next(frames)
                 pixels = frame.reshape(1, *frame.shape[:2], -1)
-                hole = hole | damage.by_value(pixels, self._colour, tolerance=self._where.tolerance)[0]
-            yield damage.grown(hole[None], self._where.grow)[0]
+                missing = missing | damage.by_value(pixels, self._colour, tolerance=self._where.tolerance)[0]
+            yield damage.grown(missing[None], self._where.grow)[0]
 
 
 def _stuck(video: VideoFile) -> tuple[Mask, str]:

@@ -10,7 +10,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON,
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Bound = float | str | None
-_WORDS = ("text", "identifier", "category", "ordered", "skip")
+_TEXT_KINDS = ("text", "identifier", "category", "ordered", "skip")
 
 
 def names(text: str) -> list[str]:
@@ -23,9 +23,9 @@ def types(text: str) -> dict[str, str]:
     return dict(_pairs(text, "--types", "zip=category,note=text"))
 
 
-def of_words(kinds: dict[str, str]) -> list[str]:
-    """Columns whose cells are words, whatever they look like."""
-    return [name for name, kind in kinds.items() if kind.partition(":")[0] in _WORDS]
+def text_columns(kinds: dict[str, str]) -> list[str]:
+    """Columns whose cells are read as text, whatever they look like."""
+    return [name for name, kind in kinds.items() if kind.partition(":")[0] in _TEXT_KINDS]
 
 
 def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
