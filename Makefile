@@ -1,34 +1,51 @@
-# Every target makes its own environment in .venv; a Python of at least 3.11 is all it needs.
+# Every target makes its own environment in .venv; Python 3.11 or newer is all it needs.
 PYTHON ?= python3
-# The tests of the device engine need torch, which is large: make test TORCH=torch
+# Tests of GPU code need torch, which is large: make test TORCH=torch
 TORCH ?=
+# Set to anything to measure branch coverage: make test COVERAGE=yes
+COVERAGE ?=
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test check lint bench size clean
+# One process per core with one BLAS thread each: with more BLAS threads the tests take half as long again.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup
+# Smallest branch coverage, in percent, of the packages that compute the results.
+COVERED := kernels:95 solvers:95 _fillers:95 _validation:95
 
-demo: $(READY)          ## fill damaged pictures and show what came out
+.PHONY: demo test check lint hooks coverage-floors test-lowest bench size clean
+
+demo: $(READY)          ## fill damaged pictures of digits and draw the result
 	$(BIN)/manifill demo
 
-# A process for each core, each with one thread: threads of BLAS that wait for each other take half as long again.
 test: $(READY)          ## all tests, doctests included
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup
+	$(PYTEST) $(if $(COVERAGE),--cov --cov-report=)
+	$(if $(COVERAGE),$(MAKE) coverage-floors)
+
+coverage-floors:        ## fail if a package has less branch coverage than its floor
+	@$(foreach one,$(COVERED),$(BIN)/coverage report --skip-covered --include='src/manifill/$(firstword $(subst :, ,$(one)))/*' \
+	  --fail-under=$(lastword $(subst :, ,$(one))) &&) true
 
 check: $(READY) lint test  ## lint, strict types, tests
 
-lint: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+lint: $(READY)          ## the checks of .pre-commit-config.yaml
+	$(BIN)/pre-commit run --all-files
 
-bench: $(READY)         ## accuracy, time and memory, ours and the peers', into benchmarks/results/
+hooks: $(READY)         ## run the checks before every commit
+	$(BIN)/pre-commit install
+
+test-lowest:            ## tests with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --constraint tests/lowest.txt --editable '.[dev]'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --dist loadgroup
+
+bench: $(READY)         ## accuracy, time and memory of manifill and others, into benchmarks/results/ (three hours)
 	$(BIN)/python -m benchmarks
 
-size: $(READY)          ## lines, classes and constants; fails where a function or a module is too long
+size: $(READY)          ## lines, classes and constants; fails if a function or module is too long
 	$(BIN)/python -m benchmarks.size --check
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-lowest
 
 $(READY): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manifill needs Python 3.11 or newer')"

@@ -1,1 +1,1 @@
-"""Measurements: `python -m benchmarks`. Long by nature; the tests run them at smoke scale."""
+"""Measurements of accuracy, time and memory: `python -m benchmarks`. The tests run them at smoke scale."""

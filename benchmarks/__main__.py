@@ -1,4 +1,4 @@
-"""Run benchmarks, all of them or those named; print their tables and write them to files.
+"""Run all benchmarks or the named ones; print their tables and write them to files.
 
 python -m benchmarks [NAME …] [--smoke] [--results DIR]
 """
@@ -20,6 +20,7 @@ from benchmarks import (
     known_sets,
     long,
     mixed,
+    overview,
     peers,
     pictures,
     pooling,
@@ -49,7 +50,8 @@ BENCHMARKS = {
     "surface": surface.run,
     "ablation": ablation.run,
     "accuracy": accuracy.run,
-    "accuracy_worlds": accuracy.run_worlds,
+    "report": accuracy.run_report,
+    "accuracy_worlds": accuracy.run_scenarios,
     "calibration": accuracy.run_calibration,
     "mixed": mixed.run,
     "coverage": coverage.run,
@@ -59,32 +61,35 @@ BENCHMARKS = {
     "unseen": pictures.run_unseen,
     "sensors": sensors.run,
     "gallery": gallery.run,
+    "overview": overview.run,
 }
 
 
 def main() -> None:
-    """Print the machine, then each benchmark's table, written down as soon as it is there."""
+    """Print the machine, then run each benchmark, print its table and write it to files."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measure manifill and its peers. All benchmarks together take about three hours.",
+        description="Measure manifill and other imputers. All benchmarks together take about three hours.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"from {', '.join(BENCHMARKS)}; default all")
-    parser.add_argument("--smoke", action="store_true", help="small and quick, to see that it runs")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; default: all"
+    )
+    parser.add_argument("--smoke", action="store_true", help="tiny data, to check that everything runs")
     parser.add_argument(
         "--results",
         type=Path,
         metavar="DIR",
-        help="where to write; default benchmarks/results, with --smoke its folder smoke",
+        help="output folder; default: benchmarks/results, with --smoke benchmarks/results/smoke",
     )
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(BENCHMARKS)
     if unknown:
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; choose from {', '.join(BENCHMARKS)}")
     folder = arguments.results or (results.FOLDER / "smoke" if arguments.smoke else results.FOLDER)
     console = Console()
     if not console.is_terminal:
         console = Console(width=150)
-    for fact, value in results.circumstances().items():
+    for fact, value in results.environment().items():
         console.print(f"{fact}: {value}", soft_wrap=True)
     for name in arguments.names or BENCHMARKS:
         result = BENCHMARKS[name](smoke=arguments.smoke)

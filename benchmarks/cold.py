@@ -1,4 +1,4 @@
-"""What a first fill costs in a process just started, against a second one."""
+"""Time of the first fill in a new process, against the second."""
 
 import statistics
 import subprocess
@@ -27,20 +27,20 @@ print(*times)
 
 
 def run(smoke: bool = False) -> Table:
-    """Seconds, medians over fresh processes."""
+    """Seconds, medians over new processes."""
     times = 1 if smoke else 5
-    table = Table("what", "process with one fill", "import manifill", "first fill", "second fill")
-    table.title = f"Cold starts, seconds, median of {times}"
-    table.add_row("python with numpy", f"{_medians('import numpy', times)[0]:.2f}", "", "", "")
+    table = Table("task", "process with one fill", "import manifill", "first fill", "second fill")
+    table.title = f"Cold starts: seconds, median of {times}"
+    table.add_row("start Python, import numpy", f"{_medians('import numpy', times)[0]:.2f}", "", "", "")
     for n, d in SHAPES[:1] if smoke else SHAPES:
-        whole, *inside = _medians(FILL.format(n=n, d=d), times)
-        seconds = (whole - inside[-1], *inside)
+        total, *inside = _medians(FILL.format(n=n, d=d), times)
+        seconds = (total - inside[-1], *inside)
         table.add_row(f"fill {n} × {d}", *(f"{each:.3f}" for each in seconds))
     return table
 
 
 def _medians(code: str, times: int) -> list[float]:
-    """Seconds of a process that runs this code, and whatever seconds it prints."""
+    """Median seconds of a process that runs `code`, then the medians of the numbers it prints."""
     runs = []
     for _ in range(times):
         began = time.perf_counter()

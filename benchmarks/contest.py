@@ -1,7 +1,7 @@
-"""The same holes for everybody: who fills them how well, and in what time.
+"""Error and time of every imputer on the same missing entries.
 
-Every fill is written down as soon as it is there, one line of JSON each, and not done again by the same
-code: a contest that was interrupted goes on where it stopped.
+Each result is appended to a cache at once, one line of JSON, and is reused until the code of its method
+changes. An interrupted run therefore resumes where it stopped.
 """
 
 import itertools
@@ -23,24 +23,19 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
 from benchmarks.data import removed_entries, tables
-from benchmarks.results import FOLDER, source_of
+from benchmarks.results import FOLDER, source_hash
 from benchmarks.svd import TunedSVD
 from manifill import IGHImputer
 from manifill.amputation import mar
 
 OURS = "manifill"
-ROOMS_THAT_FILL_NOTHING = ("_cli", "_experiments", "_files", "_media", "datasets", "plots", "report")
-TABLES = (
-    *("iris", "wine", "diabetes", "breast_cancer", "digits"),
-    *("airfoil", "concrete", "yacht", "parkinsons", "wine_quality_red", "ionosphere", "abalone"),
-    *("gain_letter", "california_housing_ageron", "air_quality_uci"),
-    "noaa_jfk_hourly_normals_1981_2010",
-)
+# Packages of manifill that do not affect imputed values: changing them keeps the cache valid.
+UNRELATED_PACKAGES = ("_cli", "_experiments", "_files", "_media", "datasets", "plots", "report")
 
 
 @dataclass(frozen=True)
-class World:
-    """How holes come about, and how many rows take part."""
+class Scenario:
+    """Mechanism and share of the missing entries, and the largest number of rows."""
 
     mechanism: str
     rate: float
@@ -58,21 +53,21 @@ class World:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One fill: RMSE on the holes and seconds; of ours also what it said it would be, column by column."""
+class Record:
+    """One fill: RMSE on the missing entries, seconds; for manifill also claimed and true error per column."""
 
     table: str
-    world: World
+    scenario: Scenario
     seed: int
     method: str
     rmse: float
     seconds: float
-    said: tuple[float, ...] = ()
+    claimed: tuple[float, ...] = ()
     true: tuple[float, ...] = ()
 
 
 def methods() -> dict[str, Any]:
-    """Everybody who takes part, by name."""
+    """Imputers by name."""
     trees = ExtraTreesRegressor(100, min_samples_leaf=2, max_features=0.5, random_state=0)
     return {
         OURS: IGHImputer(random_state=0),
@@ -81,55 +76,55 @@ def methods() -> dict[str, Any]:
         "KNN": KNNImputer(),
         "IterativeSVD": TunedSVD(),
         "column mean": SimpleImputer(),
-        **_guests(),
+        **_optional_peers(),
     }
 
 
-def _guests() -> dict[str, Any]:
-    """Peers that take part where they are installed."""
-    guests: dict[str, Any] = {}
+def _optional_peers() -> dict[str, Any]:
+    """Peers that are included if they are installed."""
+    peers: dict[str, Any] = {}
     if find_spec("miceforest"):
         from benchmarks.guests import MiceForest
 
-        guests["miceforest"] = MiceForest()
+        peers["miceforest"] = MiceForest()
     if find_spec("gcimpute"):
         from benchmarks.guests import GaussianCopula
 
-        guests["gcimpute"] = GaussianCopula()
+        peers["gcimpute"] = GaussianCopula()
     if find_spec("hyperimpute"):
         from benchmarks.guests import HyperImpute
 
-        guests["hyperimpute"] = HyperImpute()
-    return guests
+        peers["hyperimpute"] = HyperImpute()
+    return peers
 
 
 def contest(
-    names: Iterable[str], worlds: Iterable[World], seeds: int, notes: Path | None = None
-) -> list[Entry]:
-    """All fills, in the notes or made now."""
-    done = dict(_noted(notes)) if notes else {}
-    entries = []
-    cases = list(itertools.product(names, worlds, range(seeds), methods()))
-    for name, world, seed, method in track(cases, "filling", transient=True):
-        key = (name, str(world), world.rows, seed, method, _version_of(method))
+    names: Iterable[str], scenarios: Iterable[Scenario], seeds: int, cache: Path | None = None
+) -> list[Record]:
+    """Records of all cases, read from the cache or computed now."""
+    done = dict(_read(cache)) if cache else {}
+    records = []
+    cases = list(itertools.product(names, scenarios, range(seeds), methods()))
+    for name, scenario, seed, method in track(cases, "filling", transient=True):
+        key = (name, str(scenario), scenario.rows, seed, method, _version_of(method))
         if key not in done:
-            entry = _filled(name, world, seed, method)
-            if entry is None:
+            record = _filled(name, scenario, seed, method)
+            if record is None:
                 continue
-            done[key] = entry
-            if notes:
-                _note(notes, key, entry)
-        entries.append(done[key])
-    return entries
+            done[key] = record
+            if cache:
+                _append(cache, key, record)
+        records.append(done[key])
+    return records
 
 
-def _filled(name: str, world: World, seed: int, method: str) -> Entry | None:
-    loaded = list(tables((name,), most_rows=world.rows))
+def _filled(name: str, scenario: Scenario, seed: int, method: str) -> Record | None:
+    loaded = list(tables((name,), most_rows=scenario.rows))
     if not loaded:
         return None
     X = loaded[0][1]
-    M = world.mask(X, seed)
-    damaged, spread = np.where(M, np.nan, X), X.std(axis=0)
+    M = scenario.mask(X, seed)
+    damaged, std = np.where(M, np.nan, X), X.std(axis=0)
     imputer = methods()[method]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -137,27 +132,28 @@ def _filled(name: str, world: World, seed: int, method: str) -> Entry | None:
         began = time.perf_counter()
         try:
             filled = np.asarray(imputer.fit_transform(damaged))
-        except Exception as error:  # a peer that cannot do it has lost, and the others go on
+        except Exception as error:  # a peer that fails scores NaN, the others go on
             if method == OURS:
                 raise
             warnings.warn(f"{method} on {name}: {error}", stacklevel=2)
-            return Entry(name, world, seed, method, float("nan"), time.perf_counter() - began)
+            return Record(name, scenario, seed, method, float("nan"), time.perf_counter() - began)
         seconds = time.perf_counter() - began
-    wrong = (filled - X) / spread
-    entry = Entry(name, world, seed, method, float(np.sqrt(np.mean(wrong[M] ** 2))), seconds)
+    errors = (filled - X) / std
+    record = Record(name, scenario, seed, method, float(np.sqrt(np.mean(errors[M] ** 2))), seconds)
     if method != OURS:
-        return entry
-    said = tuple(float(one.error / s) for one, s in zip(imputer.accuracy_, spread, strict=True))
+        return record
+    claimed = tuple(float(one.error / s) for one, s in zip(imputer.accuracy_, std, strict=True))
+    # The true error of a column with fewer than 20 missing entries is too noisy. Set by hand, not tuned.
     true = tuple(
-        float(np.sqrt(np.mean(wrong[holes_in, j] ** 2))) if holes_in.sum() >= 20 else float("nan")
-        for j, holes_in in enumerate(M.T)
+        float(np.sqrt(np.mean(errors[missing, j] ** 2))) if missing.sum() >= 20 else float("nan")
+        for j, missing in enumerate(M.T)
     )
-    return Entry(name, world, seed, method, entry.rmse, seconds, said, true)
+    return Record(name, scenario, seed, method, record.rmse, seconds, claimed, true)
 
 
 @lru_cache
 def _warm_up(method: str) -> None:
-    """Load compiled code before the clock starts; the benchmark `cold` says what that takes."""
+    """Load compiled code before timing starts; the benchmark `cold` measures how long that takes."""
     if method == OURS:
         X = np.random.default_rng(0).normal(size=(320, 3))
         X[::7, 1] = np.nan
@@ -165,31 +161,31 @@ def _warm_up(method: str) -> None:
 
 
 def _version_of(method: str) -> str:
-    """What must be the same for a note to hold: our own code, or the peer's library."""
+    """Part of the cache key: hash of manifill's source, or version of the peer's library."""
     if method == OURS:
-        return source_of("src/manifill", without=ROOMS_THAT_FILL_NOTHING)
-    library = method if method in _guests() else "scikit-learn"
+        return source_hash("src/manifill", without=UNRELATED_PACKAGES)
+    library = method if method in _optional_peers() else "scikit-learn"
     try:
         return version(library)
     except PackageNotFoundError:
         return "unknown"
 
 
-def _note(notes: Path, key: tuple[Any, ...], entry: Entry) -> None:
-    notes.parent.mkdir(parents=True, exist_ok=True)
-    numbers = [entry.rmse, entry.seconds, entry.said, entry.true]
-    with notes.open("a", encoding="utf-8") as file:
-        file.write(json.dumps([*key, [entry.world.mechanism, entry.world.rate], numbers]) + "\n")
+def _append(cache: Path, key: tuple[Any, ...], record: Record) -> None:
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    numbers = [record.rmse, record.seconds, record.claimed, record.true]
+    with cache.open("a", encoding="utf-8") as file:
+        file.write(json.dumps([*key, [record.scenario.mechanism, record.scenario.rate], numbers]) + "\n")
 
 
-def _noted(notes: Path) -> Iterator[tuple[tuple[Any, ...], Entry]]:
-    if not notes.is_file():
+def _read(cache: Path) -> Iterator[tuple[tuple[Any, ...], Record]]:
+    if not cache.is_file():
         return
-    for line in notes.read_text(encoding="utf-8").splitlines():
-        *key, (mechanism, rate), (rmse, seconds, said, true) = json.loads(line)
+    for line in cache.read_text(encoding="utf-8").splitlines():
+        *key, (mechanism, rate), (rmse, seconds, claimed, true) = json.loads(line)
         name, _, rows, seed, method, _ = key
-        world = World(mechanism, rate, rows)
-        yield tuple(key), Entry(name, world, seed, method, rmse, seconds, tuple(said), tuple(true))
+        scenario = Scenario(mechanism, rate, rows)
+        yield tuple(key), Record(name, scenario, seed, method, rmse, seconds, tuple(claimed), tuple(true))
 
 
-NOTES = FOLDER / "contest.jsonl"
+CACHE = FOLDER / "contest.jsonl"

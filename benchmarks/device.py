@@ -1,4 +1,4 @@
-"""What a graphics card brings: faces at 70 % missing, and an exact fill too long for a processor."""
+"""Time on a GPU: faces with 70 % missing, and an exact fill that takes too long on a CPU."""
 
 import statistics
 from collections.abc import Iterator
@@ -17,19 +17,21 @@ RATE = 0.7
 
 
 def run(smoke: bool = False) -> Table:
-    """Seconds on the device; without a card the table says so. Smoke scale is torch on the processor."""
-    table = Table("set", "what", "seconds", "of it sweeps", "RMSE, standardised", "from the processor's fill")
-    table.title = "On a device"
-    missing = _what_is_missing(smoke)
-    if missing:
-        Console().print(f"device: {missing}")
-        table.add_row("", missing, "", "", "", "")
+    """Seconds on a CUDA device; without one the table gives the reason. Smoke scale runs torch on the CPU."""
+    table = Table(
+        "data set", "task", "seconds", "seconds in sweeps", "RMSE, standardised", "difference from the CPU"
+    )
+    table.title = "On a GPU"
+    reason = _unavailable(smoke)
+    if reason:
+        Console().print(f"device: {reason}")
+        table.add_row("", reason, "", "", "", "")
         return table
     import torch
 
     if smoke:
-        torch.set_num_threads(1)  # on a busy machine, small products in two threads wait for each other
-        table.title = "On torch's processor"
+        torch.set_num_threads(1)  # on a busy machine the threads of small products wait for each other
+        table.title = "On the CPU with torch"
         rows = (*_faces(Source("digits", "digits", last=40, unit=16), "cpu", 1), *_exact((200, 6), "cpu"))
     else:
         table.title = f"On {torch.cuda.get_device_name()}"
@@ -39,16 +41,17 @@ def run(smoke: bool = False) -> Table:
     return table
 
 
-def _what_is_missing(smoke: bool) -> str:
+def _unavailable(smoke: bool) -> str:
+    """Why the benchmark cannot run here, or an empty string."""
     if find_spec("torch") is None or find_spec("array_api_compat") is None:
-        return "not measured: it needs torch and array-api-compat (pip install 'manifill[gpu]')"
+        return "not measured: needs torch and array-api-compat (pip install 'manifill[gpu]')"
     import torch
 
-    return "" if smoke or torch.cuda.is_available() else "not measured: torch finds no CUDA card here"
+    return "" if smoke or torch.cuda.is_available() else "not measured: torch finds no CUDA device"
 
 
 def _faces(source: Source, device: str, times: int) -> Iterator[list[str]]:
-    """The first call, which loads the card's libraries, then the median of some; from numpy to numpy."""
+    """First call, which loads the GPU libraries, then the median of `times` calls; numpy in and out."""
     if source.load() is None:
         return
     X, M = source.damaged(RATE)
@@ -63,8 +66,8 @@ def _faces(source: Source, device: str, times: int) -> Iterator[list[str]]:
     warm = [outcome.seconds for outcome, _ in runs[1:]]
     sweeps = statistics.median(seconds for _, seconds in runs[1:])
     distance = np.abs(imputer.completed_ - ours().fit_transform(damaged)).max()
-    middle = Outcome(statistics.median(warm), nrmse=runs[-1][0].nrmse)
-    yield _row(name, f"median of {times} more", middle, sweeps, f"{distance:.1e} at most")
+    median = Outcome(statistics.median(warm), nrmse=runs[-1][0].nrmse)
+    yield _row(name, f"median of {times} more", median, sweeps, f"at most {distance:.1e}")
 
 
 def _exact(shape: tuple[int, int], device: str) -> Iterator[list[str]]:
@@ -72,8 +75,8 @@ def _exact(shape: tuple[int, int], device: str) -> Iterator[list[str]]:
     imputer = plain(schedule="column", max_sweeps=2, tol=0, device=device)
     outcome = fill(imputer, X, M)
     sweeps = sum(record.seconds for record in imputer.trace_)
-    yield _row(f"curved {shape[0]:,} × {shape[1]}, 20%", "all pairs of rows, 2 sweeps", outcome, sweeps)
+    yield _row(f"curved {shape[0]:,} × {shape[1]}, 20%", "exact solver, 2 sweeps", outcome, sweeps)
 
 
-def _row(name: str, what: str, outcome: Outcome, sweeps: float, distance: str = "") -> list[str]:
-    return [name, what, f"{outcome.seconds:.3f}", f"{sweeps:.3f}", f"{outcome.nrmse:.4f}", distance]
+def _row(name: str, task: str, outcome: Outcome, sweeps: float, distance: str = "") -> list[str]:
+    return [name, task, f"{outcome.seconds:.3f}", f"{sweeps:.3f}", f"{outcome.nrmse:.4f}", distance]

@@ -1,6 +1,6 @@
-"""One fill, measured: in this process, or in one of its own, which has a peak of memory and can be stopped.
+"""Time and error of one fill, in this process or in a subprocess with its own memory peak and a time limit.
 
-`python -m benchmarks.fills` is that other process: it reads a job from standard input and answers in JSON.
+`python -m benchmarks.fills` is that subprocess: it reads a pickled job from standard input and prints JSON.
 """
 
 import json
@@ -27,21 +27,21 @@ from manifill import IGHImputer
 from manifill.metrics import nrmse, rmse
 
 ROOT = Path(__file__).parents[1]
-# Of the machine's memory, what a process of its own may take.
-MOST_MEMORY = 0.8
+# Share of the machine's memory that a subprocess may allocate. Set by hand, not tuned.
+MAX_MEMORY = 0.8
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fill took and how good it is; where it came to nothing, why.
+    """Cost and error of a fill, or why it failed.
 
     Attributes
     ----------
-    seconds : of `fit_transform` alone.
-    rmse, nrmse : on the holes, in the table's units and in standard deviations of the columns.
-    peak : the most megabytes the process held, libraries and table included.
-    working : the part of it that was not held before the fill.
-    failure : empty where all went well.
+    seconds : time of `fit_transform` alone.
+    rmse, nrmse : on the missing entries, in the table's units and in standard deviations of the columns.
+    peak : MB, largest resident memory of the process, libraries and table included.
+    working : MB, the part of `peak` that was allocated during the fill.
+    failure : reason of the failure; empty if the fill finished.
     """
 
     seconds: float = math.nan
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def fill(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float = 0) -> Outcome:
-    """Fill the holes M of X; with a limit of so many seconds, SIGALRM ends the process when they are over."""
+    """Fill the entries M of X. After `limit` seconds (0: no limit) SIGALRM ends the process."""
     damaged = np.where(M, np.nan, X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -67,16 +67,16 @@ def fill(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float = 0) -> Outcom
     return Outcome(seconds, rmse(X, filled, M), nrmse(X, filled, M))
 
 
-def middle(outcomes: list[Outcome]) -> Outcome:
-    """The one of median time."""
+def median(outcomes: list[Outcome]) -> Outcome:
+    """The outcome with the median time."""
     return sorted(outcomes, key=lambda outcome: outcome.seconds)[len(outcomes) // 2]
 
 
-def fill_apart(imputer: Any, source: Callable[[], Damaged], limit: float = 0) -> Outcome:
-    """`fill` in a fresh process, which makes its table by calling `source`.
+def fill_in_subprocess(imputer: Any, source: Callable[[], Damaged], limit: float = 0) -> Outcome:
+    """`fill` in a new process, which calls `source` to make its table.
 
-    Compiled code is loaded before the clock starts; the benchmark `cold` says what that takes. The limit of
-    seconds is on the fill alone, 0 is none.
+    Compiled code is loaded before timing starts; the benchmark `cold` measures how long that takes. `limit`
+    is in seconds and covers the fill alone; 0 means no limit.
     """
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "benchmarks.fills"],
@@ -90,21 +90,21 @@ def fill_apart(imputer: Any, source: Callable[[], Damaged], limit: float = 0) ->
         return Outcome(failure=f"not finished in {limit:g} s")
     message = child.stderr.decode().strip().rpartition("\n")[2]
     if child.returncode == -signal.SIGKILL or "MemoryError" in message:
-        return Outcome(failure=f"out of memory ({MOST_MEMORY * memory.total() / 1024:.0f} GB)")
+        return Outcome(failure=f"out of memory ({MAX_MEMORY * memory.total() / 1024:.0f} GB)")
     return Outcome(failure=escape(f"failed: {message or child.returncode}"))
 
 
 def _job() -> None:
     imputer, source, limit = pickle.load(sys.stdin.buffer)
-    memory.limit(MOST_MEMORY)
+    memory.limit(MAX_MEMORY)
     X, M = source()
     if isinstance(imputer, IGHImputer):
-        some = np.where(M, np.nan, X)[:1000, :256]
-        clone(imputer).set_params(max_sweeps=1).fit(some)
-    memory.forget_most_held()
-    before = memory.held()
+        sample = np.where(M, np.nan, X)[:1000, :256]
+        clone(imputer).set_params(max_sweeps=1).fit(sample)  # loads compiled code
+    memory.reset_peak()
+    before = memory.resident()
     outcome = fill(imputer, X, M, limit)
-    peak = memory.most_held()
+    peak = memory.peak()
     print(json.dumps(asdict(replace(outcome, peak=peak, working=peak - before))))
 
 

@@ -1,4 +1,4 @@
-"""Pictures to look at: damaged, by the inpainting people use, ours, and the truth."""
+"""Figures of damaged pictures, a common inpainting method, manifill and the truth."""
 
 from collections.abc import Callable
 
@@ -17,12 +17,14 @@ from manifill.plots.mosaics import mosaic
 from manifill.plots.style import look
 
 Damage = tuple[np.ndarray, list[int]]
-"""A mask (n, h, w), and which pictures to show."""
+"""A mask (n, h, w), and the indices of the pictures to show."""
 
 
 def run(smoke: bool = False) -> Result:
-    """One figure of faces, one of video; the table has the scores of what is shown."""
-    table = Table("picture", "damage", "peer, dB", "manifill, dB", title="Gallery")
+    """A figure of faces and one of video, and a table of their scores."""
+    table = Table(
+        "data set", "damage", "baseline, dB", "manifill, dB", title="Gallery: PSNR on missing pixels"
+    )
     faces, film = load("olivetti64"), load("video_escalator")
     if smoke or faces is None or film is None:
         X = rotating_object(16, size=16)[0]
@@ -37,19 +39,19 @@ def run(smoke: bool = False) -> Result:
     }
     figures = {"gallery_pictures": _figure(X, kinds, restored_pictures, biharmonic, "faces", table)}
     V = film["X"] / 255.0
-    gone = dropped(V.shape, 0.1, 1)
-    lost = np.flatnonzero(gone.all(axis=(1, 2)))[:1].tolist()
+    missing = dropped(V.shape, 0.1, 1)
+    first_dropped = np.flatnonzero(missing.all(axis=(1, 2)))[:1].tolist()
     kinds = {
         "scattered 70%": (mcar(V.shape, 0.7, 1), [40]),
-        "dropped frames": (gone, lost),
+        "dropped frames": (missing, first_dropped),
         "logo 32 × 32": (logo(V.shape, 32, 1), [40]),
     }
-    figures["gallery_video"] = _figure(V, kinds, restored_video, _usual, "escalator", table)
+    figures["gallery_video"] = _figure(V, kinds, restored_video, _video_baseline, "escalator", table)
     return table, figures
 
 
-def _usual(stack: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """A line in time; where a pixel is never seen, biharmonic inpainting."""
+def _video_baseline(stack: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Linear interpolation in time; biharmonic inpainting if every pixel is always or never missing."""
     filled = linear_in_time(stack, mask)
     if filled is None:
         filled = biharmonic(stack, mask)
@@ -80,7 +82,7 @@ def _figure(
             table.add_row(name, title, *(f"{score:.2f}" for score in scores))
             columns = {
                 title: damaged,
-                f"usual: {scores[0]:.1f} dB": theirs,
+                f"baseline: {scores[0]:.1f} dB": theirs,
                 f"manifill: {scores[1]:.1f} dB": found,
                 "truth": X,
             }

@@ -1,4 +1,4 @@
-"""Peers that are installed by few, behind the one method a benchmark calls."""
+"""Wrappers that give less common imputers a `fit_transform` method."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ class MiceForest:
     """miceforest: chained equations with LightGBM, mean of five draws."""
 
     def fit_transform(self, X: np.ndarray) -> np.ndarray:
-        """The table, completed."""
+        """The completed table."""
         import miceforest
         import pandas
 
@@ -23,17 +23,17 @@ class GaussianCopula:
     """gcimpute: a Gaussian copula."""
 
     def fit_transform(self, X: np.ndarray) -> np.ndarray:
-        """The table, completed."""
+        """The completed table."""
         from gcimpute.gaussian_copula import GaussianCopula as Copula
 
         return np.asarray(Copula(verbose=0).fit_transform(X=X))
 
 
 class HyperImpute:
-    """hyperimpute: chained equations with a model chosen for every column. Wants pandas below 3."""
+    """hyperimpute: chained equations with a model chosen for every column. Requires pandas < 3."""
 
     def fit_transform(self, X: np.ndarray) -> np.ndarray:
-        """The table, completed."""
+        """The completed table."""
         from hyperimpute.plugins.imputers import Imputers
 
         plugin: Any = Imputers().get("hyperimpute", random_state=0)

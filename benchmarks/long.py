@@ -1,4 +1,4 @@
-"""What the solvers for long tables cost in error: against the exact one where it can be run, and beyond."""
+"""Error of the solvers for long tables: against the exact solver where that is feasible, and beyond."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,11 +19,13 @@ RATE = 0.2
 
 
 def run(smoke: bool = False) -> Table:
-    """RMSE and seconds: real tables that the exact method can fill, then a curved one too long for it."""
-    table = Table("set", "shape", "method", "RMSE, standardised", "÷ baseline's", "seconds", "remark")
+    """RMSE and seconds on real tables that the exact solver can fill, then on a longer simulated one."""
+    table = Table(
+        "data set", "shape", "method", "RMSE, standardised", "RMSE / baseline's", "seconds", "remark"
+    )
     table.title = f"Long tables, {RATE:.0%} MCAR"
     table.caption = (
-        "The baseline of the real tables is the exact method, that of the curved one the iterative imputer."
+        "The baseline is the exact solver on real tables, and the iterative imputer on the curved surface."
     )
     for row in (*_real(smoke), *_curved(smoke)):
         table.add_row(*row)
@@ -31,7 +33,7 @@ def run(smoke: bool = False) -> Table:
 
 
 def _real(smoke: bool) -> Iterator[list[str]]:
-    """Means over seeds of the holes, and how the better of the two kinds compares."""
+    """Means over the seeds of the masks; the better of landmarks and local is marked."""
     seeds = range(1 if smoke else 3)
     count = {"count": 50} if smoke else {}
     solvers: dict[str, dict[str, Any]] = {
@@ -53,13 +55,13 @@ def _real(smoke: bool) -> Iterator[list[str]]:
 
 
 def _curved(smoke: bool) -> Iterator[list[str]]:
-    """100,000 rows, with the solver that is chosen without being asked for and those that are asked for."""
+    """100,000 rows: peers, the default solver, and both solvers for long tables."""
     X, M = curved(200 if smoke else 100_000, 6 if smoke else 20, RATE)
-    chosen = _ours()
+    default = _ours()
     methods = {
         "iterative": IterativeImputer(random_state=0),
         "column mean": SimpleImputer(),
-        "manifill, defaults": chosen,
+        "manifill, defaults": default,
         "landmarks": _ours(solver="landmarks"),
         "local": _ours(solver="local"),
     }
@@ -67,7 +69,7 @@ def _curved(smoke: bool) -> Iterator[list[str]]:
     for method, imputer in methods.items():
         outcome = fill(imputer, X, M)
         baseline = baseline or outcome.nrmse
-        remark = str(imputer.solver_) if imputer is chosen else ""
+        remark = str(imputer.solver_) if imputer is default else ""
         yield _row("curved", X, method, outcome.nrmse, outcome.nrmse / baseline, outcome.seconds, remark)
 
 

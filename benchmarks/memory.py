@@ -1,4 +1,4 @@
-"""The memory of this process: what it holds, the most it held, and the most it may hold."""
+"""Memory of this process: current use, peak, and a limit."""
 
 import ctypes
 import os
@@ -8,40 +8,39 @@ STATUS = Path("/proc/self/status")
 
 
 def total() -> float:
-    """Megabytes in the machine."""
+    """Megabytes of memory in the machine."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def held() -> float:
-    """Megabytes held now."""
+def resident() -> float:
+    """Resident megabytes now."""
     return _status("VmRSS")
 
 
-def most_held() -> float:
-    """The most megabytes held at once, since the start or since `forget_most_held`."""
+def peak() -> float:
+    """Peak of the resident megabytes, since the start or since `reset_peak`."""
     return _status("VmHWM")
 
 
-def forget_most_held() -> None:
-    """Begin anew, so that what came before does not count, nor serves again unseen."""
+def reset_peak() -> None:
+    """Reset the peak, and return freed memory to the system so that its reuse is counted again."""
     if STATUS.is_file():
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc keeps what is freed, musl does not
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc keeps freed memory, musl does not
         if trim:
             trim(0)
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def limit(share: float) -> None:
-    """Have requests beyond a share of the machine fail, rather than the machine end some other process."""
+    """Make allocations beyond a share of the machine's memory fail, so that no other process is killed."""
     import resource
 
-    most = int(share * total() * 2**20)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    size = int(share * total() * 2**20)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
 def _status(field: str) -> float:
-    # Not getrusage where it can be helped: on Linux its maximum begins with that of the process which
-    # started this one.
+    # getrusage is only the fallback: on Linux its maximum starts at that of the parent process.
     if not STATUS.is_file():
         import resource
 

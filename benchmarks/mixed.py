@@ -1,4 +1,4 @@
-"""Tables of numbers and categories: who fills both how well."""
+"""Tables of numbers and categories: error of manifill and of other imputers on both."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,8 +18,8 @@ OURS = "manifill"
 RATE = 0.3
 
 
-def sets(most_rows: int) -> Iterator[tuple[str, pd.DataFrame, dict[str, str]]]:
-    """Name, a complete frame with categories in it, and what must be said of its columns."""
+def sets(max_rows: int) -> Iterator[tuple[str, pd.DataFrame, dict[str, str]]]:
+    """Name, complete frame with a categorical column, and column types to pass to `TableImputer`."""
     for name in ("iris", "wine"):
         loaded = getattr(datasets, f"load_{name}")()
         frame = pd.DataFrame(loaded.data, columns=loaded.feature_names)
@@ -36,30 +36,30 @@ def sets(most_rows: int) -> Iterator[tuple[str, pd.DataFrame, dict[str, str]]]:
             continue
         frame = pd.DataFrame(loaded["X"], columns=loaded["columns"])
         frame[category] = pd.Categorical(loaded["y"].astype(str))
-        yield name, _some(frame.dropna(), most_rows), {}
+        yield name, _sample(frame.dropna(), max_rows), {}
     loaded = load("noaa_jfk_hourly_normals_1981_2010")
     if loaded is not None:
         frame = pd.DataFrame(loaded["X"], columns=[name.removeprefix("HLY-") for name in loaded["columns"]])
-        frame = _some(frame.loc[:, frame.std() > 0], most_rows)
+        frame = _sample(frame.loc[:, frame.std() > 0], max_rows)
         for name in ("WIND-1STDIR", "WIND-2NDDIR"):
             frame[name] = pd.Categorical(frame[name].astype(int).astype(str))
         yield "JFK weather", frame, {"WIND-VCTDIR": "cyclic:360"}
 
 
-def _some(frame: pd.DataFrame, most: int) -> pd.DataFrame:
-    chosen = np.sort(np.random.default_rng(0).permutation(len(frame))[:most])
+def _sample(frame: pd.DataFrame, max_rows: int) -> pd.DataFrame:
+    chosen = np.sort(np.random.default_rng(0).permutation(len(frame))[:max_rows])
     frame = frame.iloc[chosen].reset_index(drop=True)
     return frame.loc[:, [len(frame[name].unique()) > 1 for name in frame]]
 
 
 class OneHot:
-    """A numeric imputer on dummies; of a category the largest is taken."""
+    """A numeric imputer on dummy columns; the level with the largest imputed value is taken."""
 
     def __init__(self, imputer: Any) -> None:
         self.imputer = imputer
 
     def fit_transform(self, frame: pd.DataFrame) -> pd.DataFrame:
-        parts, places = [], {}
+        parts, slices = [], {}
         for name in frame:
             first = sum(part.shape[1] for part in parts)
             if isinstance(frame[name].dtype, pd.CategoricalDtype):
@@ -68,21 +68,21 @@ class OneHot:
             else:
                 part = frame[[name]]
             parts.append(part)
-            places[name] = slice(first, first + part.shape[1])
+            slices[name] = slice(first, first + part.shape[1])
         filled = self.imputer.fit_transform(pd.concat(parts, axis=1).to_numpy())
         out = frame.copy()
-        for name, place in places.items():
+        for name, columns in slices.items():
             if isinstance(frame[name].dtype, pd.CategoricalDtype):
                 levels = frame[name].cat.categories.to_numpy()
-                found = pd.Series(levels[np.argmax(filled[:, place], axis=1)], index=frame.index)
+                found = pd.Series(levels[np.argmax(filled[:, columns], axis=1)], index=frame.index)
                 out[name] = frame[name].fillna(found)
             else:
-                out[name] = filled[:, place.start]
+                out[name] = filled[:, columns.start]
         return out
 
 
-class Simplest:
-    """The mean, or the most frequent value."""
+class MeanOrMode:
+    """Column mean of numbers, most frequent level of categories."""
 
     def fit_transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         out = frame.copy()
@@ -93,32 +93,32 @@ class Simplest:
 
 
 def methods(types: dict[str, str]) -> dict[str, Any]:
-    """All who take part."""
+    """Imputers by name."""
     trees = ExtraTreesRegressor(100, min_samples_leaf=2, max_features=0.5, random_state=0)
     return {
         OURS: TableImputer(types, random_state=0),
         "iterative, linear": OneHot(IterativeImputer(random_state=0)),
         "iterative, trees": OneHot(IterativeImputer(trees, max_iter=5, random_state=0)),
-        "most frequent, mean": Simplest(),
+        "most frequent, mean": MeanOrMode(),
     }
 
 
 def scores(frame: pd.DataFrame, filled: pd.DataFrame, M: np.ndarray) -> tuple[float, float]:
-    """Share of categories that are wrong, and error of numbers in standard deviations, on the holes."""
+    """Share of wrong categories, and RMSE of numbers in standard deviations, on the missing entries."""
     wrong, squares = [], []
     for j, name in enumerate(frame):
-        gone = M[:, j]
+        missing = M[:, j]
         if isinstance(frame[name].dtype, pd.CategoricalDtype):
-            wrong += (frame[name][gone].astype(str) != filled[name][gone].astype(str)).tolist()
+            wrong += (frame[name][missing].astype(str) != filled[name][missing].astype(str)).tolist()
         else:
-            apart = (filled[name][gone] - frame[name][gone]) / frame[name].std()
-            squares += (apart**2).tolist()
+            errors = (filled[name][missing] - frame[name][missing]) / frame[name].std()
+            squares += (errors**2).tolist()
     return float(np.mean(wrong)), float(np.sqrt(np.mean(squares)))
 
 
 def run(smoke: bool = False) -> Table:
-    """Every set, three masks: share of wrong categories, and in brackets the error of the numbers."""
-    table = Table("set", "rows", *methods({}))
+    """Share of wrong categories (RMSE of the numbers) for every data set, means over three masks."""
+    table = Table("data set", "rows", *methods({}))
     means: dict[str, list[tuple[float, float]]] = {}
     for name, frame, types in sets(50 if smoke else 500):
         cells = []

@@ -1,6 +1,7 @@
-"""Who restores pictures: every method takes a stack (n, h, w), NaN where missing, and the mask of its holes.
+"""Methods that restore pictures.
 
-It returns the stack, completed, or None where it cannot do such damage.
+Each takes a stack (n, h, w), NaN where missing, and the mask of its missing pixels. It returns the completed
+stack, or None if it cannot fill such a mask.
 """
 
 from collections.abc import Callable
@@ -17,11 +18,12 @@ Fill = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 OURS = "manifill"
 ROWS = "manifill, rows only"
 KNN_PIXELS = "KNN on pixels"
+# Candidate ranks of `low_rank`.
 RANKS = (5, 10, 20, 40, 80)
 
 
 def methods(of_video: bool = False, smoke: bool = False) -> dict[str, Fill]:
-    """Everybody who takes part, by name; libraries that are not installed do not."""
+    """Methods by name, without those whose library is not installed."""
     fills: dict[str, Fill] = {OURS: restored_video if of_video else restored_pictures}
     fills[ROWS] = partial(as_table, lambda: IGHImputer(random_state=0))
     if find_spec("skimage"):
@@ -40,20 +42,23 @@ def methods(of_video: bool = False, smoke: bool = False) -> dict[str, Fill]:
 
 
 def restored_pictures(stack: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Ours, for a set of pictures."""
+    """Restore a set of pictures with manifill."""
     return images.restore(stack, mask, random_state=0)
 
 
 def restored_video(stack: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Ours, for pictures that follow each other."""
+    """Restore consecutive frames with manifill."""
     return video.restore(stack, mask, random_state=0)
 
 
 def as_table(
     make: Callable[[], Any], stack: np.ndarray, mask: np.ndarray, transposed: bool = False
 ) -> np.ndarray | None:
-    """An imputer on the table whose rows are pictures, or pixels; none of either may be missing whole."""
-    if _whole_pictures(mask) or _whole_pixels(mask):
+    """An imputer on the table whose rows are pictures, or pixels if `transposed`.
+
+    None if a picture is missing entirely or a pixel is missing in all pictures.
+    """
+    if _any_picture_empty(mask) or _any_pixel_unseen(mask):
         return None
     table = stack.reshape(len(stack), -1)
     filled = make().fit_transform(table.T).T if transposed else make().fit_transform(table)
@@ -61,91 +66,93 @@ def as_table(
 
 
 def biharmonic(stack: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
-    """Every picture by itself, scikit-image."""
+    """Biharmonic inpainting of scikit-image, each picture on its own."""
     from skimage.restoration import inpaint_biharmonic
 
-    if _whole_pictures(mask):
+    if _any_picture_empty(mask):
         return None
     pairs = zip(np.nan_to_num(stack), mask, strict=True)
-    return np.stack([inpaint_biharmonic(one, holes) if holes.any() else one for one, holes in pairs])
+    return np.stack([inpaint_biharmonic(one, missing) if missing.any() else one for one, missing in pairs])
 
 
 def inpainted(method: str, stack: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
-    """Every picture by itself, OpenCV, from 3 pixels around; it works in 256 steps of grey."""
+    """Inpainting of OpenCV with radius 3, each picture on its own, in 256 grey levels."""
     import cv2
 
-    if _whole_pictures(mask):
+    if _any_picture_empty(mask):
         return None
     grey = np.round(255 * np.nan_to_num(stack)).astype(np.uint8)
     pairs = zip(grey, mask.astype(np.uint8), strict=True)
-    return np.stack([cv2.inpaint(one, holes, 3, getattr(cv2, method)) for one, holes in pairs]) / 255
+    return np.stack([cv2.inpaint(one, missing, 3, getattr(cv2, method)) for one, missing in pairs]) / 255
 
 
 def linear_in_time(stack: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
-    """Every pixel by itself, between the frames that show it; pixels that no frame shows get the mean."""
+    """Linear interpolation of each pixel in time; pixels that no frame shows get the overall mean."""
     if (mask.any(axis=0) == mask.all(axis=0)).all():
         return None
     frames = stack.reshape(len(stack), -1).copy()
-    frames[:, _never(mask)] = np.nanmean(stack)
+    frames[:, _never_shown(mask)] = np.nanmean(stack)
     return interpolated(frames).reshape(stack.shape)
 
 
 def interpolated(table: np.ndarray) -> np.ndarray:
-    """Straight lines over the gaps (NaN) of every column; before the first value and after the last level."""
+    """Linear interpolation over the NaN of each column, constant before the first and after the last one."""
     table, time = table.copy(), np.arange(len(table))
     for column in table.T:
-        gone = np.isnan(column)
-        if gone.any():
-            column[gone] = np.interp(time[gone], time[~gone], column[~gone])
+        missing = np.isnan(column)
+        if missing.any():
+            column[missing] = np.interp(time[missing], time[~missing], column[~missing])
     return table
 
 
 def pixel_mean(stack: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
-    """Of the pictures that show the pixel."""
-    return None if _whole_pixels(mask) else np.where(mask, np.nanmean(stack, axis=0), stack)
+    """Mean of each pixel over the pictures that show it."""
+    return None if _any_pixel_unseen(mask) else np.where(mask, np.nanmean(stack, axis=0), stack)
 
 
-def low_rank(together: int, stack: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
-    """Iterated SVD, of the rank that does best on holes like those there are.
+def low_rank(run_length: int, stack: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
+    """Iterated SVD, with the rank of the lowest error on held-out pixels that form the same patterns.
 
-    A fifth of the pictures, `together` after each other, get the holes of others besides their own. Values
-    held out at random would choose too high a rank, 80 for blocks of 24 × 24 on the faces, whose error is a
-    fifth above that of 40; so would, in video, holes that are not there for as long as scratches are.
+    A fifth of the pictures, in runs of `run_length`, also lose the pixels that other pictures miss. Pixels
+    held out at random would select too high a rank: 80 for blocks of 24 × 24 on the faces, with an error a
+    fifth above that of rank 40. In video, held-out patterns must also last as long as scratches do.
     """
-    if _whole_pictures(mask) or _whole_pixels(mask):
+    if _any_picture_empty(mask) or _any_pixel_unseen(mask):
         return None
     X, M = stack.reshape(len(stack), -1), mask.reshape(len(stack), -1)
     ranks = [rank for rank in RANKS if rank < min(X.shape)]
-    rng, runs = np.random.default_rng([0, 1]), max(len(X) // (5 * together), 1)
-    some, others = (
-        np.add.outer(rng.choice(len(X), runs, replace=False), np.arange(together)).ravel() % len(X)
+    rng, runs = np.random.default_rng([0, 1]), max(len(X) // (5 * run_length), 1)
+    targets, donors = (
+        np.add.outer(rng.choice(len(X), runs, replace=False), np.arange(run_length)).ravel() % len(X)
         for _ in range(2)
     )
     held_out = np.zeros_like(M)
-    held_out[some] = M[others] & ~M[some]
+    held_out[targets] = M[donors] & ~M[targets]
     held_out[:, (M | held_out).all(axis=0)] = False
-    errors = [np.mean((fill - X)[held_out] ** 2) for fill in _of_ranks(X, M | held_out, ranks)]
+    errors = [np.mean((fill - X)[held_out] ** 2) for fill in _completions(X, M | held_out, ranks)]
     best = ranks[: int(np.argmin(errors)) + 1]
-    return _of_ranks(X, M, best)[-1].reshape(stack.shape)
+    return _completions(X, M, best)[-1].reshape(stack.shape)
 
 
-def _of_ranks(X: np.ndarray, M: np.ndarray, ranks: list[int]) -> list[np.ndarray]:
-    """The table completed with each rank, ascending; each starts where the one before it ended."""
+def _completions(X: np.ndarray, M: np.ndarray, ranks: list[int]) -> list[np.ndarray]:
+    """The table completed with each rank, ascending; each starts from the result of the previous one."""
     filled = np.where(M, np.nanmean(np.where(M, np.nan, X), axis=0), X)
     fills = []
     for rank in ranks:
-        filled = _settled(filled, M, rank)
+        filled = _iterated_svd(filled, M, rank)
         fills.append(filled)
     return fills
 
 
-def _settled(filled: np.ndarray, M: np.ndarray, rank: int, tol: float = 1e-3, rounds: int = 60) -> np.ndarray:
-    """Best approximations of a rank to the centred table as it is filled, until they hardly change."""
+def _iterated_svd(
+    filled: np.ndarray, M: np.ndarray, rank: int, tol: float = 1e-3, rounds: int = 60
+) -> np.ndarray:
+    """Refill M with low-rank approximations of the centred table until the relative change is below `tol`."""
     filled = filled.copy()
     for _ in range(rounds):
         center = filled.mean(axis=0)
         Z = filled - center
-        U = np.linalg.eigh(Z @ Z.T)[1][:, -rank:]  # its left singular vectors; there are few pictures
+        U = np.linalg.eigh(Z @ Z.T)[1][:, -rank:]  # left singular vectors of Z; there are few pictures
         fill = (U @ (U.T @ Z) + center)[M]
         change = np.linalg.norm(fill - filled[M]) / np.linalg.norm(fill - fill.mean())
         filled[M] = fill
@@ -154,14 +161,14 @@ def _settled(filled: np.ndarray, M: np.ndarray, rank: int, tol: float = 1e-3, ro
     return filled
 
 
-def _never(mask: np.ndarray) -> np.ndarray:
-    """(h · w,): pixels that no picture shows."""
+def _never_shown(mask: np.ndarray) -> np.ndarray:
+    """(h · w,): True for pixels that no picture shows."""
     return mask.all(axis=0).ravel()
 
 
-def _whole_pixels(mask: np.ndarray) -> bool:
-    return bool(_never(mask).any())
+def _any_pixel_unseen(mask: np.ndarray) -> bool:
+    return bool(_never_shown(mask).any())
 
 
-def _whole_pictures(mask: np.ndarray) -> bool:
+def _any_picture_empty(mask: np.ndarray) -> bool:
     return bool(mask.all(axis=(1, 2)).any())

@@ -1,4 +1,4 @@
-"""Damaged pictures and video: ours beside the tools people use, on the same holes."""
+"""Damaged pictures and video: manifill against common methods, on the same missing pixels."""
 
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -17,16 +17,16 @@ from manifill.datasets import moving_blob, rotating_object
 from manifill.metrics import rmse
 
 CAPTION = (
-    "Pixels from 0 to 1; fills are clipped to that. RMSE and PSNR on the missing pixels; SSIM of the "
-    "completed with the true picture, mean over the pictures that were damaged. –: cannot do it."
+    "Pixels from 0 to 1; fills are clipped to that range. RMSE and PSNR on the missing pixels. SSIM between "
+    "completed and true picture, mean over the damaged pictures. –: the method cannot fill such damage."
 )
 Damages = dict[str, list[np.ndarray]]
-"""By name: masks (n, h, w), one run each, whose errors are averaged."""
+"""Masks (n, h, w) by name of the damage; one run per mask, scores are averaged."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How well, and in what time; `rmse` is pooled over the runs, the others are means of theirs."""
+    """Error and time; `rmse` is pooled over the runs, `ssim` and `seconds` are means over them."""
 
     rmse: float
     ssim: float
@@ -38,26 +38,28 @@ class Score:
 
 
 def run(smoke: bool = False, without: Collection[str] = ()) -> Table:
-    """Faces. `without` names methods to leave out, such as the slow KNN on pixels."""
+    """Faces. `without`: names of methods to leave out, such as the slow KNN on pixels."""
     X = rotating_object(24, size=12)[0] if smoke else _loaded("olivetti64")
     damages = {} if X is None else picture_damages(X.shape, smoke)
-    return _table("Pictures", X, damages, _taking_part(False, smoke, without))
+    return _table("Pictures", X, damages, _prepared(False, smoke, without))
 
 
 def run_video(smoke: bool = False, without: Collection[str] = ()) -> Table:
-    """An escalator, seen by a camera that stands still."""
+    """Video of an escalator from a fixed camera."""
     X = _moving(24, 12) if smoke else _loaded("video_escalator")
     damages = {} if X is None else video_damages(X.shape, smoke)
-    return _table("Video", X, damages, _taking_part(True, smoke, without))
+    return _table("Video", X, damages, _prepared(True, smoke, without))
 
 
 def run_unseen(smoke: bool = False) -> Table:
-    """Pictures and video that nothing was chosen on, holes of another seed; PSNR, and our seconds."""
+    """PSNR on pictures and video not used in development, masks of another seed; seconds of manifill."""
     peers: dict[bool, dict[str, Fill]] = {
-        video: _taking_part(video, smoke, (KNN_PIXELS,)) for video in (False, True)
+        video: _prepared(video, smoke, (KNN_PIXELS,)) for video in (False, True)
     }
     names = list(dict.fromkeys([*peers[False], *peers[True]]))
-    table = Table("set", "damage", *names, "seconds", title="Unseen: PSNR on missing pixels, dB")
+    table = Table(
+        "data set", "damage", *names, "seconds of manifill", title="Unseen data: PSNR on missing pixels, dB"
+    )
     cases = [
         (name, X, damage, masks, video)
         for name, X, video in _unseen(smoke)
@@ -69,12 +71,12 @@ def run_unseen(smoke: bool = False) -> Table:
         ours = scores[OURS]
         table.add_row(name, damage, *_cells(row, "psnr", 2, best=max), f"{ours.seconds if ours else 0:.1f}")
     if not cases:
-        table.add_row("none: MANIFILL_DATA must name the folder of the sets")
+        table.add_row("no data: set MANIFILL_DATA to the folder of the data sets")
     return table
 
 
 def _unseen(smoke: bool) -> Iterator[tuple[str, np.ndarray, bool]]:
-    """Name, stack, and is it a video?"""
+    """Name, stack, and whether it is a video."""
     if smoke:
         yield "turning", rotating_object(24, size=12)[0], False
         yield "blob", _moving(24, 12), True
@@ -89,7 +91,7 @@ def _unseen(smoke: bool) -> Iterator[tuple[str, np.ndarray, bool]]:
 
 
 def _unseen_damages(shape: tuple[int, int, int], video: bool) -> Damages:
-    """A third of the lesser side for boxes; all with another seed than the other tables."""
+    """Damage with a seed not used elsewhere; boxes measure a third of the shorter side, at most 16 pixels."""
     side, seed = max(2, min(16, min(shape[1:]) // 3)), 77
     if video:
         return {
@@ -107,7 +109,7 @@ def _unseen_damages(shape: tuple[int, int, int], video: bool) -> Damages:
 
 
 def picture_damages(shape: tuple[int, int, int], smoke: bool = False) -> Damages:
-    """Holes that are others in every picture."""
+    """Damage that differs from picture to picture."""
     if smoke:
         return {"scattered 50%": [mcar(shape, 0.5, 0)], "blocks 4 × 4": [blocks(shape, 4, 0)]}
     return {
@@ -118,7 +120,7 @@ def picture_damages(shape: tuple[int, int, int], smoke: bool = False) -> Damages
 
 
 def video_damages(shape: tuple[int, int, int], smoke: bool = False) -> Damages:
-    """Holes as video has them."""
+    """Damage that is typical of video."""
     common = {"scattered 70%": [mcar(shape, 0.7, 0)], "dropped frames 10%": [dropped(shape, 0.1, 0)]}
     if smoke:
         return common
@@ -129,32 +131,32 @@ def video_damages(shape: tuple[int, int, int], smoke: bool = False) -> Damages:
 
 
 def dropped(shape: tuple[int, int, int], rate: float, seed: int) -> np.ndarray:
-    """Whole frames, but for the first and the last."""
+    """Random entire frames, never the first or the last."""
     inner = np.arange(1, shape[0] - 1)
-    gone = np.random.default_rng(seed).choice(inner, round(rate * shape[0]), replace=False)
+    missing = np.random.default_rng(seed).choice(inner, round(rate * shape[0]), replace=False)
     mask = np.zeros(shape, dtype=bool)
-    mask[gone] = True
+    mask[missing] = True
     return mask
 
 
 def logo(shape: tuple[int, int, int], size: int, seed: int) -> np.ndarray:
-    """A box at a random place, the same in all frames."""
+    """A square at a random place, the same in all frames."""
     return np.repeat(blocks((1, *shape[1:]), size, seed), shape[0], axis=0)
 
 
 def scratches(shape: tuple[int, int, int], seed: int, at_once: int = 4) -> np.ndarray:
-    """Vertical lines, 2 pixels wide, that stay for 3 to 8 frames; so many at once on average."""
+    """Vertical lines, 2 pixels wide, that last 3 to 8 frames; on average `at_once` of them per frame."""
     frames, _, width = shape
     rng = np.random.default_rng(seed)
     mask = np.zeros(shape, dtype=bool)
     for _ in range(round(at_once * frames / 5.5)):
-        first, left, lasts = rng.integers(frames), rng.integers(width - 1), rng.integers(3, 9)
-        mask[first : first + lasts, :, left : left + 2] = True
+        first, left, duration = rng.integers(frames), rng.integers(width - 1), rng.integers(3, 9)
+        mask[first : first + duration, :, left : left + 2] = True
     return mask
 
 
 def score(fill: Fill, truth: np.ndarray, masks: list[np.ndarray]) -> Score | None:
-    """One run for each mask; None where the method cannot do it."""
+    """Score of one run per mask; None if the method cannot fill one of them."""
     runs = []
     for mask in masks:
         damaged = np.where(mask, np.nan, truth)
@@ -179,10 +181,10 @@ def _similarity(truth: np.ndarray, completed: np.ndarray, mask: np.ndarray) -> f
 
 
 def _table(title: str, X: np.ndarray | None, damages: Damages, fills: dict[str, Fill]) -> Table:
-    """For every damage a row of each score, the best one bold, and one of seconds."""
+    """For each damage one row per score, the best in bold, and one row of seconds."""
     table = Table("damage", "score", *fills, title=title, caption=CAPTION)
     if X is None:
-        table.add_row("none: MANIFILL_DATA must name the folder of the sets")
+        table.add_row("no data: set MANIFILL_DATA to the folder of the data sets")
         return table
     table.title = f"{title}, {' × '.join(map(str, X.shape))}"
     cases = list(product(damages, fills))
@@ -209,8 +211,8 @@ def _cells(
     return [f"[bold]{text}[/]" if text != "–" and float(text) == chosen else text for text in texts]
 
 
-def _taking_part(video: bool, smoke: bool, without: Collection[str]) -> dict[str, Fill]:
-    """Methods by name; ours have loaded their compiled code, `cold` says what that takes."""
+def _prepared(video: bool, smoke: bool, without: Collection[str]) -> dict[str, Fill]:
+    """Methods by name. Those of manifill load their compiled code here, before timing starts."""
     fills = {name: fill for name, fill in methods(video, smoke).items() if name not in without}
     X = rotating_object(40, size=16)[0]
     mask = mcar(X.shape, 0.3, 0)
@@ -225,6 +227,6 @@ def _loaded(name: str) -> np.ndarray | None:
 
 
 def _moving(n: int, size: int) -> np.ndarray:
-    """A blob that goes from side to side, in order."""
+    """Frames of a blob that moves from side to side, in order."""
     X, position = moving_blob(n, size=size, random_state=0)
     return X[np.argsort(position[:, 1])]

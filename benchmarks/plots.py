@@ -1,4 +1,4 @@
-"""Growth in pictures: on logarithmic axes a power law is a straight line, its power in the legend."""
+"""Log-log plots of growth, with the exponent of each power law in the legend."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ Series = Sequence[tuple[float, float]]
 
 
 def slope(points: Series) -> float:
-    """The power p of y ∝ xᵖ that fits best, by least squares of logarithms; NaN for fewer than two points."""
+    """Exponent p of y ∝ xᵖ, by least squares of logarithms; NaN for fewer than two points."""
     if len(points) < 2:
         return float("nan")
     x, y = np.log(np.array(points)).T
@@ -21,7 +21,7 @@ def slope(points: Series) -> float:
 
 
 def growth(title: str, x: str, panels: Mapping[str, Mapping[str, Series]]) -> Figure:
-    """A panel for each quantity y, in it a line for each method."""
+    """One panel per quantity y, with one line per method."""
     with look():
         figure = Figure(figsize=(5.2 * len(panels), 4.8), layout="constrained")
         figure.suptitle(title)
@@ -32,7 +32,7 @@ def growth(title: str, x: str, panels: Mapping[str, Mapping[str, Series]]) -> Fi
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
                 axis.set_minor_formatter(NullFormatter())
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)  # below, where no line is
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)  # below the axes
     return figure
 
 
@@ -40,5 +40,5 @@ def _lines(axes: Axes, lines: Mapping[str, Series]) -> None:
     for (name, points), (color, marker, line) in zip(lines.items(), STYLES, strict=False):
         if not points:
             continue
-        power = f", slope {slope(points):.2f}" if len(points) > 1 else ""
-        axes.plot(*zip(*points, strict=True), color=color, marker=marker, ls=line, label=name + power)
+        exponent = f", slope {slope(points):.2f}" if len(points) > 1 else ""
+        axes.plot(*zip(*points, strict=True), color=color, marker=marker, ls=line, label=name + exponent)

@@ -1,4 +1,4 @@
-"""Multiple imputation in a world whose truth is known: do pooled intervals hold it?"""
+"""Multiple imputation on simulated data: coverage of the pooled confidence intervals."""
 
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -11,15 +11,15 @@ from rich.table import Table
 from manifill import TableImputer, pool
 
 TRUTH = np.array([1.0, 1.0, 0.5])
-"""Of y = 1 + x + z / 2 + noise; x and z correlate with .5."""
-WORLDS = ("MCAR", "MAR")
+"""Coefficients of y = 1 + x + z/2 + noise; x and z have correlation 0.5."""
+MECHANISMS = ("MCAR", "MAR")
 
 
-def world(mechanism: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A table (n, 3) of x, z and y, and what is missing of it.
+def simulated(mechanism: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A table (n, 3) of x, z and y, and the mask of its missing entries.
 
-    MCAR: a fifth of everything. MAR: x is missing the likelier the larger z is, two fifths of it, and a fifth
-    of y at random.
+    MCAR: a fifth of all entries. MAR: two fifths of x, with a probability that grows with z, and a fifth of y
+    completely at random.
     """
     rng = np.random.default_rng(seed)
     x = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], n)
@@ -41,9 +41,9 @@ def regression(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return b, np.sqrt(variance * np.diag(G))
 
 
-def one(mechanism: str, n: int, m: int, seed: int) -> dict[str, np.ndarray]:
-    """Of one data set: did intervals hold the truth, pooled and of a single fill; estimates and errors."""
-    X, M = world(mechanism, n, seed)
+def repetition(mechanism: str, n: int, m: int, seed: int) -> dict[str, np.ndarray]:
+    """For one data set: do pooled and single-fill intervals cover the truth; estimates, standard errors."""
+    X, M = simulated(mechanism, n, seed)
     frame = pd.DataFrame(np.where(M, np.nan, X), columns=["x", "z", "y"])
     imputer = TableImputer(random_state=seed, n_jobs=1).fit(frame)
     fits = [regression(table.to_numpy()) for table in imputer.draws(m, random_state=seed)]
@@ -60,14 +60,20 @@ def one(mechanism: str, n: int, m: int, seed: int) -> dict[str, np.ndarray]:
 
 
 def run(smoke: bool = False) -> Table:
-    """Coverage of 95 % intervals over many data sets, for each coefficient."""
+    """Coverage of 95 % intervals over many data sets, for each coefficient, pooled and with a single fill."""
     count, n, m = (4, 60, 3) if smoke else (500, 150, 10)
     table = Table(
-        "missing", "coefficient", "held", "bias", "deviation", "mean error", "held by a single fill"
+        "missing",
+        "coefficient",
+        "coverage",
+        "bias",
+        "standard deviation",
+        "mean standard error",
+        "coverage, single fill",
     )
-    for mechanism in WORLDS:
-        with ProcessPoolExecutor(2) as pool_of_two:
-            runs = pool_of_two.map(partial(one, mechanism, n, m), range(count))
+    for mechanism in MECHANISMS:
+        with ProcessPoolExecutor(2) as executor:
+            runs = executor.map(partial(repetition, mechanism, n, m), range(count))
             found = list(track(runs, mechanism, total=count, transient=True))
         values = {key: np.array([one[key] for one in found]) for key in found[0]}
         for i, name in enumerate(("1", "x", "z")):

@@ -1,4 +1,4 @@
-"""Where results go: for every benchmark a page, a CSV and its pictures, with the machine that gave them."""
+"""Writes results: per benchmark a Markdown page, a CSV file and figures, with machine and versions."""
 
 import csv
 import hashlib
@@ -23,16 +23,16 @@ LIBRARIES = ("manifill", "numpy", "scipy", "scikit-learn", "numba", "torch")
 
 Figures = Mapping[str, Figure]
 Result = Table | tuple[Table, Figures]
-"""What a benchmark returns: a table, or a table and figures by the names of their files."""
+"""Result of a benchmark: a table, or a table and figures by file name."""
 
 
 def parts(result: Result) -> tuple[Table, Figures]:
-    """The table, and the figures if there are any."""
+    """The table and the figures of a result."""
     return (result, {}) if isinstance(result, Table) else result
 
 
 def write(name: str, result: Result, folder: Path, smoke: bool = False) -> None:
-    """NAME.md, NAME.csv and a PNG for each figure, into the folder, which is made where it is not there."""
+    """Write NAME.md, NAME.csv and a PNG per figure to the folder, which is created if necessary."""
     table, figures = parts(result)
     folder.mkdir(parents=True, exist_ok=True)
     for file, figure in figures.items():
@@ -42,15 +42,18 @@ def write(name: str, result: Result, folder: Path, smoke: bool = False) -> None:
         csv.writer(file).writerows([[cell.plain.strip() for cell in row] for row in (header, *rows)])
     lines = [f"# {name}", ""]
     if smoke:
-        lines += ["**Smoke scale: this shows that the benchmark runs; its numbers mean nothing.**", ""]
-    lines += [f"- {fact}: {value}" for fact, value in circumstances().items()]
+        lines += [
+            "**Smoke scale: tiny data, to check that it runs. The numbers are meaningless.**",
+            "",
+        ]
+    lines += [f"- {fact}: {value}" for fact, value in environment().items()]
     lines += ["", *_markdown(table)]
     lines += [line for file in figures for line in ("", f"![{file}]({file}.png)")]
     (folder / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def circumstances() -> dict[str, str]:
-    """When, on what machine, with which libraries and from which commit."""
+def environment() -> dict[str, str]:
+    """Date, machine, versions of the libraries, and commit."""
     return {
         "date": datetime.now().astimezone().isoformat(" ", "seconds"),
         "machine": f"{_processor()}, {os.cpu_count()} cores, {memory.total() / 1024:.0f} GB",
@@ -64,7 +67,7 @@ def circumstances() -> dict[str, str]:
 def _markdown(table: Table) -> list[str]:
     header, rows = _cells(table)
     lines = [f"**{_text(table.title).plain}**", ""] if table.title else []
-    lines += [_line(header), "|---" * len(header) + "|", *map(_line, rows)]
+    lines += [_markdown_row(header), "|---" * len(header) + "|", *map(_markdown_row, rows)]
     return lines + (["", _text(table.caption).plain] if table.caption else [])
 
 
@@ -78,12 +81,12 @@ def _text(cell: object) -> Text:
     return cell if isinstance(cell, Text) else Text.from_markup(str(cell or ""))
 
 
-def _line(cells: list[Text]) -> str:
-    return "| " + " | ".join(map(_marked, cells)) + " |"
+def _markdown_row(cells: list[Text]) -> str:
+    return "| " + " | ".join(map(_markdown_cell, cells)) + " |"
 
 
-def _marked(cell: Text) -> str:
-    """A cell in markdown, bold where rich would print it so."""
+def _markdown_cell(cell: Text) -> str:
+    """A cell in Markdown, bold if it is bold in rich."""
     plain = cell.plain.strip().replace("|", "\\|").replace("\n", " ")
     return f"**{plain}**" if plain and any(span.style == "bold" for span in cell.spans) else plain
 
@@ -111,8 +114,8 @@ def _blas(library: dict[str, object]) -> str:
     )
 
 
-def source_of(folder: str, without: Collection[str] = ()) -> str:
-    """A name for the code in a folder but for some of its rooms, another whenever a file there is another."""
+def source_hash(folder: str, without: Collection[str] = ()) -> str:
+    """Hash of the Python files in a folder, without some of its packages."""
     digest = hashlib.sha1(usedforsecurity=False)
     for path in sorted((ROOT / folder).rglob("*.py")):
         if path.relative_to(ROOT / folder).parts[0] not in without:
@@ -123,7 +126,7 @@ def source_of(folder: str, without: Collection[str] = ()) -> str:
 def _commit() -> str:
     try:
         commit = _git("rev-parse", "--short", "HEAD")
-        return f"{commit}, with changes not committed" if _git("status", "--porcelain") else commit
+        return f"{commit}, with uncommitted changes" if _git("status", "--porcelain") else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

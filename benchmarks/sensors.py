@@ -1,4 +1,4 @@
-"""Sensors in time: traffic and air, ours with and without the geometry of columns and rows beside peers."""
+"""Sensor series (traffic, air quality): manifill with and without column layout and row times, and peers."""
 
 import time
 import warnings
@@ -16,11 +16,11 @@ from manifill.amputation import mcar
 from manifill.layouts import Learned
 from manifill.metrics import rmse
 
-OURS = "manifill, columns learned, rows in time"
+OURS = "manifill, learned layout, row times"
 
 
 def sets(smoke: bool = False) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Name, table (time, sensors) with the gaps it came with, and True where a value is removed."""
+    """Name, table (times, sensors) with its original missing entries, and the mask of removed entries."""
     if smoke:
         phase = np.random.default_rng(0).uniform(0, 6, 4)
         X = np.sin(np.arange(80)[:, None] / 8 + phase)
@@ -37,7 +37,7 @@ def sets(smoke: bool = False) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def runs(X: np.ndarray, rate: float, longest: int, seed: int) -> np.ndarray:
-    """Of the observed values of each column a share, in runs of 1 to `longest` rows."""
+    """Mask of a share of the observed values of each column, in runs of 1 to `longest` rows."""
     rng = np.random.default_rng(seed)
     removed = np.zeros(X.shape, dtype=bool)
     for column, seen in zip(removed.T, ~np.isnan(X).T, strict=True):
@@ -48,11 +48,11 @@ def runs(X: np.ndarray, rate: float, longest: int, seed: int) -> np.ndarray:
 
 
 def methods() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """Everybody who takes part, by name."""
+    """Methods by name."""
     ours = IGHImputer(layout=Learned(), times="even", random_state=0)
     return {
         OURS: ours.fit_transform,
-        "manifill, table with time": _with_time,
+        "manifill, TableImputer(time=)": _with_time,
         "manifill, rows only": lambda X: IGHImputer(random_state=0).fit_transform(X),
         "linear in time": interpolated,
         "KNN": lambda X: KNNImputer().fit_transform(X),
@@ -60,17 +60,17 @@ def methods() -> dict[str, Callable[[np.ndarray], np.ndarray]]:
 
 
 def _with_time(X: np.ndarray) -> np.ndarray:
-    """The way of `manifill impute --time`."""
+    """What `manifill impute --time` does."""
     frame = pd.DataFrame(X).assign(time=np.arange(len(X)))
     return TableImputer(time="time", random_state=0).fit_transform(frame).drop(columns="time").to_numpy()
 
 
 def run(smoke: bool = False) -> Table:
-    """RMSE on what was removed, in standard deviations of what is observed of the columns, and seconds."""
+    """RMSE on the removed entries, in standard deviations of the observed values per column, and seconds."""
     fills = methods()
-    table = Table("set", "shape", *fills, title="Sensors: RMSE, standardised (seconds)")
-    table.caption = "Runs: of 1 to 12 or 24 rows of a column. Values that the sets lack are not scored."
-    if not smoke:  # compiled code is loaded before the clock starts
+    table = Table("data set", "shape", *fills, title="Sensors: RMSE, standardised (seconds)")
+    table.caption = "Runs: 1 to 12 (air quality: 24) rows of a column. Only removed entries are scored."
+    if not smoke:  # load compiled code before timing starts
         _, X, removed = next(sets(smoke=True))
         for fill in fills.values():
             fill(np.where(removed, np.nan, X))
@@ -81,7 +81,7 @@ def run(smoke: bool = False) -> Table:
         marked = [f"[bold]{t}[/]" if e == best else t for t, (e, _) in zip(texts, outcomes, strict=True)]
         table.add_row(name, f"{X.shape[0]} × {X.shape[1]}", *marked)
     if not table.row_count:
-        table.add_row("none: MANIFILL_DATA must name the folder of the sets")
+        table.add_row("no data: set MANIFILL_DATA to the folder of the data sets")
     return table
 
 
@@ -92,5 +92,5 @@ def _filled(fill: Callable[[np.ndarray], np.ndarray], X: np.ndarray, M: np.ndarr
         began = time.perf_counter()
         filled = fill(damaged)
         seconds = time.perf_counter() - began
-    spread = np.nanstd(damaged, axis=0)
-    return rmse(X / spread, filled / spread, M), seconds
+    std = np.nanstd(damaged, axis=0)
+    return rmse(X / std, filled / std, M), seconds

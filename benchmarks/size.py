@@ -1,4 +1,4 @@
-"""How large the source is, and whether a module or a function has grown too long.
+"""Size of the source, and a check that no module or function body is too long.
 
 python -m benchmarks.size [FOLDER] [--check]
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "manifill"
-# Lines that a function body, and a module without its docstrings, may have.
+# Maximum number of lines: of a function body, and of a module without docstrings. Set by hand.
 MAX_BODY, MAX_MODULE = 50, 350
 SHOWN = 5
 
@@ -22,7 +22,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Body:
-    """A function: where it is, the lines of its body without signature and docstring, and is it exempt?"""
+    """A function: location, lines of its body without signature and docstring, whether it is exempt."""
 
     name: str
     lines: int
@@ -31,7 +31,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Module:
-    """A file in numbers; `code` is its lines without docstrings."""
+    """Counts of a file; `code` is the number of lines without docstrings."""
 
     name: str
     lines: int
@@ -64,7 +64,7 @@ def measured(folder: Path) -> list[Module]:
 
 
 def too_long(modules: list[Module]) -> list[str]:
-    """A line for each module and function beyond the limits."""
+    """One message per module and function that exceeds its limit."""
     return [
         *(
             f"{one.name} has {one.code} lines without docstrings, at most {MAX_MODULE} are allowed"
@@ -99,16 +99,16 @@ def table(modules: list[Module]) -> str:
 
 
 def _docstring_lines(tree: ast.Module) -> set[int]:
-    """Numbers of the lines that docstrings take: of modules, classes, functions and attributes."""
+    """Line numbers of the docstrings of modules, classes, functions and attributes."""
     return {
         number
         for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and _is_text(node)
+        if isinstance(node, ast.Expr) and _is_docstring(node)
         for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
 
 
-def _is_text(node: ast.stmt) -> bool:
+def _is_docstring(node: ast.stmt) -> bool:
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -117,7 +117,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _constants(body: list[ast.stmt]) -> Iterator[str]:
-    """Names in capitals that are assigned in these statements, and in those inside `if`, `try` and `with`."""
+    """Names in capitals that are assigned in these statements or inside their `if`, `try` and `with`."""
     for node in body:
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
@@ -132,7 +132,7 @@ def _constants(body: list[ast.stmt]) -> Iterator[str]:
 
 
 def _body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    statements = function.body[1:] if _is_text(function.body[0]) else function.body
+    statements = function.body[1:] if _is_docstring(function.body[0]) else function.body
     if not statements:
         return 0
     first = min([statements[0], *getattr(statements[0], "decorator_list", [])], key=lambda one: one.lineno)
@@ -140,19 +140,21 @@ def _body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _is_command(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Is it a command of typer's, whose options are declared in its signature?"""
+    """Whether the function is a typer command, whose options are declared in its signature."""
     return any(ast.unparse(decorator).startswith("app.command(") for decorator in function.decorator_list)
 
 
 def main() -> None:
-    """Print the table; with `--check`, fail where something is too long."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.size", description="Count the source.")
+    """Print the table; with `--check`, exit with status 1 if something is too long."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.size", description="Measure the size of the source."
+    )
     parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, metavar="FOLDER")
-    parser.add_argument("--check", action="store_true", help="fail where a module or function is too long")
+    parser.add_argument("--check", action="store_true", help="fail if a module or function is too long")
     arguments = parser.parse_args()
     modules = measured(arguments.folder)
     if not modules:
-        parser.error(f"there are no .py files in {arguments.folder}")
+        parser.error(f"no .py files in {arguments.folder}")
     print(table(modules))
     found = too_long(modules) if arguments.check else []
     if found:

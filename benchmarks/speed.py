@@ -1,4 +1,4 @@
-"""Seconds on pictures and sensors, ours beside what people use and beside the paper as it is written."""
+"""Time on pictures and sensors: manifill, common imputers, and the paper's algorithm as printed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 
 from benchmarks.data import Source
-from benchmarks.fills import Outcome, fill, fill_apart, middle
+from benchmarks.fills import Outcome, fill, fill_in_subprocess, median
 from benchmarks.knobs import plain
-from benchmarks.literal import seconds_a_column
+from benchmarks.literal import seconds_per_column
 from benchmarks.svd import IterativeSVD
 from manifill import IGHImputer, Sweep
 from manifill.kernels import Gaussian, MedianDistance
@@ -20,14 +20,14 @@ from manifill.solvers import Ridge
 
 SWEEPS = 6
 COLUMNS = (
-    "set",
+    "data set",
     "shape",
     "missing",
     "method",
     "seconds",
-    "÷ manifill's",
+    "seconds / manifill's",
     "RMSE",
-    "standardised",
+    "RMSE, standardised",
     "peak MB",
     "remark",
 )
@@ -35,15 +35,15 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Scale:
-    """What is measured, and how long it may take.
+    """Data sets, and how much time the measurement may take.
 
     Attributes
     ----------
-    faces, wide, sensors : the sets; None leaves a part out.
-    rates : missing shares of the faces; the first is the one that slower methods are tried at.
-    times : runs of which the median counts.
-    limit : seconds for each of the slower peers.
-    columns, pairs : how much of the literal transcription is timed.
+    faces, wide, sensors : data sets; None skips that part.
+    rates : shares of missing entries of the faces; slower methods run at the first one only.
+    times : number of runs, of which the median is reported.
+    limit : seconds allowed for each of the slower peers.
+    columns, pairs : numbers of columns and pairs of rows on which the paper's loops are timed.
     """
 
     faces: Source
@@ -77,23 +77,23 @@ SMOKE = Scale(
 
 
 def run(smoke: bool = False) -> Table:
-    """Seconds, times those of ours, error and memory; sets whose file is not there are passed over."""
+    """Seconds, their ratio to manifill's, error and memory; data sets without a file are skipped."""
     scale = SMOKE if smoke else FULL
-    table = Table(*COLUMNS, title="Speed, on holes missing completely at random")
+    table = Table(*COLUMNS, title="Speed, entries missing completely at random")
     table.caption = (
-        "RMSE in the set's own units (pixels from 0 to 1), then in standard deviations of the columns. "
-        "Peaks are those of a process of its own, libraries and table included."
+        "RMSE in the data set's units (pixels from 0 to 1), then in standard deviations of the columns. "
+        "Peaks are those of a separate process, libraries and table included."
     )
     for part in (_faces, _wide, _sensors):
         for row in part(scale):
             table.add_row(*row)
     if not table.row_count:
-        table.add_row("none: MANIFILL_DATA must name the folder of the sets")
+        table.add_row("no data: set MANIFILL_DATA to the folder of the data sets")
     return table
 
 
 def ours(schedule: str = "auto") -> IGHImputer:
-    """Six sweeps with the kernel and ridge that suit these faces."""
+    """Six sweeps with bandwidth and ridge set by hand for these faces."""
     return IGHImputer(
         Gaussian(MedianDistance(16)),
         solver=Ridge(2e-4),
@@ -105,13 +105,13 @@ def ours(schedule: str = "auto") -> IGHImputer:
 
 
 def _faces(scale: Scale) -> Iterator[list[str]]:
-    """Ours and KNN by turns, so that both see the machine in the same moods; once the slower ones."""
+    """Ours and KNN in alternation, so that both run under the same load; slower methods once."""
     if scale.faces.load() is None:
         return
     for rate in scale.rates:
         X, M = scale.faces.damaged(rate)
         rounds = [(fill(ours(), X, M), fill(KNNImputer(n_neighbors=5), X, M)) for _ in range(scale.times)]
-        mine, knn = (middle(list(outcomes)) for outcomes in zip(*rounds, strict=True))
+        mine, knn = (median(list(outcomes)) for outcomes in zip(*rounds, strict=True))
         row = partial(_row, scale.faces.name, X.shape, rate, baseline=mine.seconds)
         yield row("manifill", mine, remark=f"median of {scale.times}")
         yield row("KNN, 5 rows", knn, remark=f"median of {scale.times}")
@@ -120,47 +120,47 @@ def _faces(scale: Scale) -> Iterator[list[str]]:
 
 
 def _slower(scale: Scale, X: np.ndarray, M: np.ndarray, rate: float, mine: Outcome) -> Iterator[list[str]]:
-    """What is measured once: slower peers, the paper as it is written, and single columns."""
+    """Methods that run once: slower peers, the paper's algorithm as printed, and single columns."""
     row = partial(_row, scale.faces.name, X.shape, rate, baseline=mine.seconds)
     source = partial(scale.faces.damaged, rate)
     peers = {
         "iterative, 50 columns, 3 rounds": IterativeImputer(
             n_nearest_features=min(50, X.shape[1]), max_iter=3, random_state=0
         ),
-        "SVD of rank 40, repeated": IterativeSVD(rank=min(40, min(X.shape) // 2)),
+        "iterated SVD, rank 40": IterativeSVD(rank=min(40, min(X.shape) // 2)),
     }
     for name, peer in peers.items():
-        outcome = fill_apart(peer, source, scale.limit)
+        outcome = fill_in_subprocess(peer, source, scale.limit)
         yield row(name, outcome, remark=outcome.failure)
-    a_column = seconds_a_column(X, M, scale.columns, scale.pairs)
+    per_column = seconds_per_column(X, M, scale.columns, scale.pairs)
     yield row(
-        "the paper's loops, literally",
-        Outcome(seconds=a_column * int(M.any(axis=0).sum()) * SWEEPS),
-        remark=f"extrapolated from {a_column:.3g} s a column, itself from {scale.pairs} pairs of rows",
+        "the paper's loops as printed",
+        Outcome(seconds=per_column * int(M.any(axis=0).sum()) * SWEEPS),
+        remark=f"extrapolated from {per_column:.3g} s per column, itself from {scale.pairs} pairs of rows",
     )
     single = fill(ours("column"), X, M)
-    excess = f"error of blocks against single columns {mine.rmse / single.rmse - 1:+.2%}"
+    excess = f"error of blocks relative to single columns {mine.rmse / single.rmse - 1:+.2%}"
     yield row("manifill, single columns", single, remark=excess)
 
 
 def _wide(scale: Scale) -> Iterator[list[str]]:
     for source in scale.wide:
         if (X := source.load()) is not None:
-            outcome = fill_apart(_defaults(), partial(source.damaged, 0.5))
-            yield _row(source.name, X.shape, 0.5, "manifill, knobs fixed", outcome, remark=outcome.failure)
+            outcome = fill_in_subprocess(_fixed(), partial(source.damaged, 0.5))
+            yield _row(source.name, X.shape, 0.5, "manifill, fixed settings", outcome, remark=outcome.failure)
 
 
 def _sensors(scale: Scale) -> Iterator[list[str]]:
     if scale.sensors is None or scale.sensors.load() is None:
         return
     X, M = scale.sensors.damaged(0.3)
-    mine = fill(_defaults(), X, M)
+    mine = fill(_fixed(), X, M)
     row = partial(_row, scale.sensors.name, X.shape, 0.3, baseline=mine.seconds)
-    yield row("manifill, knobs fixed", mine)
+    yield row("manifill, fixed settings", mine)
     yield row("KNN, 5 rows", fill(KNNImputer(n_neighbors=5), X, M))
 
 
-def _defaults() -> IGHImputer:
+def _fixed() -> IGHImputer:
     return plain(max_sweeps=SWEEPS, tol=0)
 
 

@@ -1,4 +1,4 @@
-"""The error on held-out entries over bandwidth and ridge: why nothing fixed serves all data."""
+"""Error on held-out entries over bandwidth and ridge: the best pair differs between data sets."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ RIDGES = 10.0 ** np.arange(-4, 0.6, 0.5)
 
 
 def run(smoke: bool = False) -> Result:
-    """The best bandwidth and ridge of every set, what they cost on the others, and the surfaces."""
+    """Best bandwidth and ridge of every data set, lowest and highest error, and the error surfaces."""
     sets = (("iris", "iris, 60 × 4", Laplacian),) if smoke else SETS
     multiples, ridges = (MULTIPLES[::4], RIDGES[::5]) if smoke else (MULTIPLES, RIDGES)
     surfaces = {}
@@ -32,11 +32,11 @@ def run(smoke: bool = False) -> Result:
         for _, X in tables((name,), most_rows=60 if smoke else 500):
             surfaces[title] = _surface(X, base, multiples, ridges)
     table = Table(
-        "set",
-        "best bandwidth (medians)",
+        "data set",
+        "best bandwidth (median distances)",
         "best ridge",
-        "error there",
-        "error at worst",
+        "lowest error",
+        "highest error",
         title="Error on held-out entries, standardised, 30 % missing",
     )
     for title, errors in surfaces.items():
@@ -44,7 +44,7 @@ def run(smoke: bool = False) -> Result:
         table.add_row(
             title, f"{multiples[i]:g}", f"{ridges[j]:.2g}", f"{errors[i, j]:.3f}", f"{np.nanmax(errors):.3f}"
         )
-    return table, {"surface": _picture(surfaces, multiples, ridges)}
+    return (table, {"surface": _picture(surfaces, multiples, ridges)}) if surfaces else table
 
 
 def _surface(X: np.ndarray, base: type, multiples: np.ndarray, ridges: np.ndarray) -> np.ndarray:
@@ -67,8 +67,8 @@ def _surface(X: np.ndarray, base: type, multiples: np.ndarray, ridges: np.ndarra
 
 def _picture(surfaces: dict[str, np.ndarray], multiples: np.ndarray, ridges: np.ndarray) -> Figure:
     with look():
-        figure = Figure(figsize=(4.2 * max(len(surfaces), 1), 4), layout="constrained")
-        row = figure.subplots(1, max(len(surfaces), 1), squeeze=False)[0]
+        figure = Figure(figsize=(4.2 * len(surfaces), 4), layout="constrained")
+        row = figure.subplots(1, len(surfaces), squeeze=False)[0]
         for axes, (title, errors) in zip(row, surfaces.items(), strict=True):
             filled = error_surface(axes, ridges, multiples, errors)
             axes.set_title(title)

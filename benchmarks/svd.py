@@ -1,24 +1,24 @@
-"""Completion by a singular value decomposition of low rank, done again and again: a peer for wide tables."""
+"""Matrix completion by iterated low-rank SVD, a peer for wide tables."""
 
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 
 class IterativeSVD:
-    """Fill with the best approximation of some rank to the table as it is filled, until that settles.
+    """Fill with the best low-rank approximation of the completed table, iterated to convergence.
 
     Parameters
     ----------
-    rank : singular values kept.
-    tol : the change of the fill, relative to its size, at which it has settled.
-    rounds : most decompositions.
+    rank : number of singular values kept.
+    tol : relative change of the imputed values below which the iteration stops.
+    rounds : largest number of decompositions.
     """
 
     def __init__(self, rank: int = 40, tol: float = 1e-3, rounds: int = 100) -> None:
         self.rank, self.tol, self.rounds = rank, tol, rounds
 
     def fit_transform(self, X: np.ndarray) -> np.ndarray:
-        """The table (n, d), NaN where missing, completed from its column means."""
+        """The completed table (n, d); missing entries are NaN in X and start at the column means."""
         M = np.isnan(X)
         filled = np.where(M, np.nanmean(X, axis=0), X)
         for _ in range(self.rounds):
@@ -32,15 +32,15 @@ class IterativeSVD:
 
 
 class TunedSVD:
-    """`IterativeSVD` with the rank that does best on a tenth of the observed entries, held out."""
+    """`IterativeSVD` with the rank of the lowest error on a tenth of the observed entries, held out."""
 
     RANKS = (1, 2, 3, 5, 8, 12, 20, 40, 80)
 
     def fit_transform(self, X: np.ndarray) -> np.ndarray:
-        """The table (n, d), NaN where missing, completed; columns are standardised inside."""
-        center, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-        Z = (X - center) / np.where(spread > 0, spread, 1.0)
-        # A stream of its own: with the seed of the holes, what is held out would be what is missing already.
+        """The completed table (n, d); missing entries are NaN in X, columns are standardised internally."""
+        center, std = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+        Z = (X - center) / np.where(std > 0, std, 1.0)
+        # A separate seed: the seed of the mask would hold out entries that are already missing.
         held_out = (np.random.default_rng([0, 1]).random(X.shape) < 0.1) & ~np.isnan(X)
         held_out[:, (~np.isnan(X) & ~held_out).sum(axis=0) < 2] = False
         held_out[(~np.isnan(X) & ~held_out).sum(axis=1) < 1] = False
@@ -50,4 +50,4 @@ class TunedSVD:
             for rank in ranks
         ]
         filled = IterativeSVD(ranks[int(np.argmin(errors))]).fit_transform(Z)
-        return np.where(np.isnan(X), filled * spread + center, X)
+        return np.where(np.isnan(X), filled * std + center, X)

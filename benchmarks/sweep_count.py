@@ -1,4 +1,4 @@
-"""How many sweeps are worth doing: error and change, sweep by sweep, with the defaults."""
+"""Error and change after every sweep, with fixed settings."""
 
 import numpy as np
 from rich.table import Table
@@ -16,7 +16,9 @@ def run(smoke: bool = False) -> Table:
     """RMSE (change) after each sweep, at 40 % missing."""
     shown = SHOWN[:3] if smoke else SHOWN
     table = Table(
-        "set", *(f"sweep {s}" for s in shown), title="RMSE, standardised (change), 40 % MCAR, defaults"
+        "data set",
+        *(f"sweep {s}" for s in shown),
+        title="RMSE, standardised (change), 40 % MCAR, fixed settings",
     )
     for name, X in tables(("diabetes",) if smoke else SETS, most_rows=60 if smoke else 400):
         M = mcar(X.shape, 0.4, 5)

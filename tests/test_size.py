@@ -53,7 +53,7 @@ def test_no_module_and_no_function_is_too_long():
     assert too_long(measured(SOURCE)) == []
 
 
-def test_what_is_counted(example):
+def test_counts_of_an_example_module(example):
     (module,) = measured(example)
     assert module.name == "inner/a.py"
     assert module.lines == len((example / "inner" / "a.py").read_text().splitlines())
@@ -65,7 +65,7 @@ def test_what_is_counted(example):
     assert "classes" in table([module])
 
 
-def test_what_is_too_long_is_named(example):
+def test_long_modules_and_functions_are_reported(example):
     assert too_long(measured(example)) == []  # a command is exempt
     text = (example / "inner" / "a.py").read_text()
     (example / "long.py").write_text(text.replace("@app.command()\n", "") + "x = 1\n" * MAX_MODULE)

@@ -1,13 +1,14 @@
-"""manifill fills missing values in data, by iterated geometric harmonics.
+"""manifill imputes missing values by iterated geometric harmonics.
 
     import manifill
     completed = manifill.impute(table)
 
-`TableImputer` is the same as a scikit-learn transformer, for tables of any columns, `IGHImputer` for arrays
-of numbers; both have intervals and draws, and `pool` pools what is estimated from draws. `GeometricHarmonics`
-extends functions from known rows to any rows, `DiffusionMap` finds coordinates on a manifold,
-`images.restore` and `video.restore` mend pictures. `kernels`, `solvers`, `layouts`, `tables`, `amputation`,
-`metrics` and `datasets` hold what these take as options; `plots` and `report` show results.
+`TableImputer` does the same as a scikit-learn transformer, for tables with columns of any type; `IGHImputer`
+is for numeric arrays. Both provide intervals and multiple imputations (`draws`). `pool` combines estimates
+from multiple imputations by Rubin's rules. `GeometricHarmonics` extends functions from known rows to any
+rows, `DiffusionMap` computes coordinates on a manifold, `images.restore` and `video.restore` restore damaged
+images and videos. `kernels`, `solvers`, `layouts` and `tables` contain their options, `amputation`, `metrics`
+and `datasets` help to evaluate them, and `plots` and `report` show results.
 """
 
 from manifill import amputation, datasets, images, kernels, layouts, metrics, solvers, tables, video

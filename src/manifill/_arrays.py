@@ -1,7 +1,7 @@
-"""The array types of the package, and what is done to arrays of any library.
+"""Array types of the package, and functions that work on numpy arrays and torch tensors.
 
-The sweep and the kernels speak numpy; the few words they need beyond operators are here in a form that
-serves torch's tensors too, so that one code runs on every device.
+The sweep and the kernels are written for numpy. The few operations in which torch differs are here, so that
+the same code runs on every device.
 """
 
 from types import ModuleType
@@ -14,41 +14,41 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.integer[Any]]
 Table = npt.NDArray[np.floating[Any]]
-"""Numbers in the user's own units and precision."""
+"""Floating-point numbers in the user's units and precision."""
 
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 
 
 def frozen(array: AnyArray) -> AnyArray:
-    """A read-only view, so that a value handed out cannot be changed behind its owner's back."""
+    """Read-only view of the array, so that callers cannot modify the original."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def namespace(array: Array) -> ModuleType:
-    """The library of an array: numpy itself, or the array API's view of another."""
+    """Module of the array: numpy itself, or the array API namespace of another library."""
     if isinstance(array, np.ndarray):
         return np
-    from array_api_compat import array_namespace  # only where tensors are, and they bring it along
+    from array_api_compat import array_namespace  # installed with torch
 
     return cast(ModuleType, array_namespace(array))
 
 
 def to_numpy(array: AnyArray) -> AnyArray:
-    """The same numbers as a numpy array, fetched from their device where need be."""
+    """The array as a numpy array, copied from its device if necessary."""
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
 def exp_in_place(array: Array) -> Array:
-    """E to the power of every number, written over it."""
+    """Replace every element x by exp(x), in place."""
     if isinstance(array, np.ndarray):
         return np.exp(array, out=array)
     return cast(Array, array.exp_())
 
 
 def zero_unless(keep: Mask, array: Array) -> None:
-    """Set to zero, in place, what is not to be kept."""
+    """Set the elements where `keep` is False to zero, in place."""
     if isinstance(array, np.ndarray):
         array *= keep
     else:
@@ -56,5 +56,5 @@ def zero_unless(keep: Mask, array: Array) -> None:
 
 
 def set_diagonal(square: Array, values: Array | float) -> None:
-    """Write the diagonal of a contiguous square matrix."""
+    """Set the diagonal of a contiguous square matrix, in place."""
     square.reshape(-1)[:: len(square) + 1] = values

@@ -1,4 +1,4 @@
-"""One direction of a table, such as its rows or the height of a picture, and the harmonics along it."""
+"""Harmonics along one axis of a table, such as its rows or the height of a picture."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,23 +11,24 @@ from scipy.linalg import eigh
 from manifill._arrays import Array, Indices, frozen
 from manifill._threads import product, share
 
-# Relative to the largest, what an eigenvalue must be not to be taken for rounding.
+# Lower bound on eigenvalues, relative to the largest. Smaller ones are rounding errors.
 _ROUNDING = 1e-12
-# Entries that one thread transforms at a time.
-_PIECE = 2**17
+# Array entries that one thread transforms at a time.
+_CHUNK = 2**17
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Orthonormal harmonics along one direction, from the smoothest to the roughest.
+    """Orthonormal harmonics along one axis, from the smoothest to the roughest.
 
     Attributes
     ----------
-    size : how many places there are.
-    basis : (size, size), a harmonic in every column; None where every place stands for itself.
-    roughness : (size,), how rough each harmonic is; a start for learning, no more.
-    edges : the first harmonic of every cell: harmonics of a cell are expected to be alike in variance.
-    waves : are the harmonics cosines? A hole then mixes each with its neighbours, else with all.
+    size : number of positions.
+    basis : (size, size), a harmonic in every column; None for the identity.
+    roughness : (size,), roughness of each harmonic, used only for the initial variances.
+    edges : (cells,), index of the first harmonic of every cell. The harmonics of a cell share a variance.
+    waves : True if the harmonics are cosines. A missing region then mixes each harmonic with its neighbours,
+        else with all others.
     """
 
     size: int
@@ -38,25 +39,25 @@ class Axis:
 
     @cached_property
     def averages(self) -> Array:
-        """(cells, size), which takes the mean of every cell."""
+        """(cells, size), matrix that takes the mean over every cell."""
         width = np.diff(np.append(self.edges, self.size))
         return frozen(np.repeat(np.diag(1 / width), width, axis=1))
 
     @cached_property
     def interpolation(self) -> Array:
-        """(size, cells), which leads from values of the cells to values of the harmonics, without steps."""
+        """(size, cells), matrix that interpolates from cells to harmonics, linearly in log(1 + index)."""
         places = np.log1p(np.arange(self.size))
         centres = self.averages @ places
         return frozen(np.column_stack([np.interp(places, centres, unit) for unit in np.eye(len(centres))]))
 
 
 def separate(size: int) -> Axis:
-    """Places that know nothing of each other; all have the variances of one cell."""
+    """Independent positions, all in one cell."""
     return Axis(size, None, np.zeros(1), np.zeros(1, dtype=np.intp))
 
 
 def cosines(size: int, per_octave: int = 2) -> Axis:
-    """Evenly spaced places: the harmonics of a path, which are cosines."""
+    """Evenly spaced positions: cosines, the harmonics of a path graph."""
     k = np.arange(size)
     basis = np.cos(np.pi * np.outer(k + 0.5, k) / size) * np.sqrt(2 / size)
     basis[:, 0] /= np.sqrt(2)
@@ -64,13 +65,13 @@ def cosines(size: int, per_octave: int = 2) -> Axis:
 
 
 def channels(size: int) -> Axis:
-    """Channels of a colour: their sum first, then their differences, each with variances of its own."""
+    """Colour channels: the harmonics are their sum, then differences, each a cell of its own."""
     axis = cosines(size)
     return Axis(size, axis.basis, np.where(np.arange(size) > 0, 0.05, 0.0), np.arange(size))
 
 
 def eigenvectors(K: Array, per_octave: int = 2) -> Axis:
-    """Places of which a kernel says how alike they are: its eigenvectors, largest eigenvalue first."""
+    """Positions with a kernel matrix K: its eigenvectors, largest eigenvalue first."""
     values, vectors = eigh(K)
     values, vectors = np.clip(values[::-1], max(_ROUNDING * abs(values[-1]), 1e-300), None), vectors[:, ::-1]
     roughness = np.sqrt(values.mean() / values)
@@ -78,7 +79,7 @@ def eigenvectors(K: Array, per_octave: int = 2) -> Axis:
 
 
 def octaves(size: int, per_octave: int) -> Indices:
-    """Edges of cells that grow in proportion: so many to every doubling."""
+    """First indices of cells of geometrically growing width: `per_octave` cells per doubling of the index."""
     edges, edge = [0], 1.0
     while round(edge) < size:
         edges.append(max(edges[-1] + 1, round(edge)))
@@ -87,7 +88,7 @@ def octaves(size: int, per_octave: int) -> Indices:
 
 
 def along(A: Any, V: Any, axis: int) -> Any:
-    """The matrix A applied to V along one of its axes; numpy arrays in threads, tensors on their device."""
+    """The matrix A applied to V along one of its axes: numpy arrays in threads, tensors on their device."""
     shape = V.shape
     before, after = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1 :]))
     size = (*shape[:axis], len(A), *shape[axis + 1 :])
@@ -99,7 +100,7 @@ def along(A: Any, V: Any, axis: int) -> Any:
     if not isinstance(V, np.ndarray):
         return (A @ V).reshape(size)
     out = np.empty((before, len(A), after), V.dtype)
-    step = max(1, _PIECE // (V.shape[1] * after))
+    step = max(1, _CHUNK // (V.shape[1] * after))
 
     def run(ends: tuple[int, int]) -> None:
         np.matmul(A, V[slice(*ends)], out=out[slice(*ends)])

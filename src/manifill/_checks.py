@@ -1,4 +1,4 @@
-"""What a parameter must be, and one way of saying that it is not."""
+"""Checks of parameters, with error messages of one form."""
 
 import math
 import numbers
@@ -10,13 +10,13 @@ from manifill.errors import InvalidInput
 
 
 def complaint(name: str, must_be: str, value: object) -> InvalidInput:
-    """The error for a parameter that is not what it must be."""
+    """Error for a parameter with an invalid value."""
     return InvalidInput(f"{name} must be {must_be}; got {value!r} of type {type(value).__name__}.")
 
 
-def is_option(value: object, word: str) -> bool:
-    """Is an option this word, such as "auto" or "observed"? Arrays and the like are not compared with it."""
-    return isinstance(value, str) and value == word
+def is_option(value: object, option: str) -> bool:
+    """Whether the value is this string option, such as "auto"; never compares arrays with a string."""
+    return isinstance(value, str) and value == option
 
 
 def require_number(
@@ -29,7 +29,7 @@ def require_number(
     below: float = math.inf,
     whole: bool = False,
 ) -> None:
-    """Refuse what is not a finite (whole) number with least ≤ value ≤ most and above < value < below."""
+    """Raise unless value is a finite (whole) number with least ≤ value ≤ most and above < value < below."""
     kind = numbers.Integral if whole else numbers.Real
     if isinstance(value, kind) and not isinstance(value, bool | np.bool_):
         try:
@@ -44,19 +44,19 @@ def require_number(
         (f"≤ {most:g}", most < math.inf),
         (f"< {below:g}", below < math.inf),
     ]
-    said = " and ".join(text for text, given in limits if given)
-    what = "a whole number" if whole else "a finite number"
-    raise complaint(name, f"{what} {said}".rstrip(), value)
+    range_text = " and ".join(text for text, given in limits if given)
+    kind_text = "a whole number" if whole else "a finite number"
+    raise complaint(name, f"{kind_text} {range_text}".rstrip(), value)
 
 
 def require_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
+    """Raise unless the value is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise complaint(name, "True or False", value)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """None, a seed, a RandomState or a Generator → a Generator."""
+    """Generator from None, a seed, a RandomState or a Generator."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     if isinstance(random_state, np.random.Generator):

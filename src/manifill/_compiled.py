@@ -1,31 +1,33 @@
-"""The loops that numpy cannot do in one pass, compiled by numba; they hold no lock, so threads share them.
+"""Loops that numpy cannot do in one pass, compiled by numba without the GIL, so threads run in parallel.
 
-Only work that takes longer than loading numba comes here; small tables never wait for it. Compiled code is
-kept on disk from one process to the next.
+This module is imported only for work that takes longer than importing numba; small tables never wait for it.
+Compiled code is cached on disk.
 """
 
-from functools import partial
 from typing import Any
 
 import llvmlite.binding
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
-from numba.extending import get_cython_function_address, intrinsic
+from numba.extending import get_cython_function_address
 
 
 def _compile(function: Any, **options: Any) -> Any:
-    """Compiled without the interpreter's lock, and kept on disk where there is a place for it."""
+    """Compile without the GIL, with a cache on disk if a folder can be written to."""
     try:
         return njit(nogil=True, cache=True, **options)(function)
-    except RuntimeError:  # no folder to write to: compiled anew in every process
+    except RuntimeError:  # no writable folder: compile in every process
         return njit(nogil=True, **options)(function)
 
 
 def _lapack(name: str, n_arguments: int) -> Any:
-    """A LAPACK routine of scipy's, callable from compiled code.
+    """A LAPACK routine of scipy, callable from compiled code.
 
-    It is bound by a name of our own: a bare address would keep numba from storing what it compiled.
+    It is bound to a symbol name: with a bare address numba could not cache the compiled code.
+
+    Why not scipy.linalg or numba's np.linalg: scipy's LAPACK calls hold the GIL (two threads were slower than
+    one), and a call costs more than the work for 120 rows (docs/notes/speed.md); numba's np.linalg.cholesky
+    has no matching solve and copies the matrix.
     """
     symbol = f"manifill_{name}"
     address = get_cython_function_address("scipy.linalg.cython_lapack", name)
@@ -37,19 +39,16 @@ _dposv = _lapack("dposv", 8)
 _spotrf = _lapack("spotrf", 5)
 _spotrs = _lapack("spotrs", 8)
 
-_INT64, _DOUBLE = ir.IntType(64), ir.DoubleType()
-# Adding it rounds a float to a whole number, and leaves that in the last bits.
-_ROUND = 6755399441055744.0
-# log 2 in two parts, of which the first has zeros at its end: k times it is exact.
-_LOG2_HIGH, _LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-
 ABSOLUTE, SQUARED, PRODUCT = 0, 1, 2
 """Kinds of pair statistics: Σ |x − y|, Σ (x − y)² and Σ x·y over columns."""
 
 
 @_compile
 def _solve_in_place(matrix: Any, n: int, values: Any, n_functions: int) -> bool:
-    """Solve with the lower triangle of `matrix` (n, n) for values (functions, n); is it positive definite?"""
+    """Solve with the lower triangle of `matrix` (n, n) for values (functions, n), in place.
+
+    Returns whether the matrix is positive definite.
+    """
     size = np.array([n, n_functions, 0], dtype=np.int32)
     upper = np.array([85], dtype=np.uint8)  # "U", as Fortran sees the lower triangle of C
     _dposv(
@@ -79,10 +78,10 @@ def solve_subsets(
     X: Any,
     used: Any,
 ) -> None:
-    """(K[A, A] + added·I) X[A, J] = F[A, J] for each of many sets of rows A with its columns J.
+    """Solve (K[A, A] + added·I) X[A, J] = F[A, J] for many sets of rows A with columns J.
 
-    Set s has the rows `rows[first_row[s]:first_row[s + 1]]`, and its columns alike. Several values of
-    `added` are tried in turn; `used[s]` is the place of the one that served, or −1 where none did.
+    Set s has the rows `rows[first_row[s]:first_row[s + 1]]`, and its columns likewise. The values in `added`
+    are tried in turn until the matrix is positive definite; `used[s]` is the index of that value, or −1.
     """
     largest = 0
     for s in range(begin, end):
@@ -113,7 +112,7 @@ def solve_subsets(
 
 @_compile
 def factor_single(K: Any, A: Any, added: float, factor: Any) -> int:
-    """Cholesky of K[A, A] + added·I in single precision, into `factor` (|A|, |A|); 0 where it succeeded."""
+    """Cholesky factor of K[A, A] + added·I in single precision, into `factor` (|A|, |A|); 0 means success."""
     n = A.size
     if n == 0:
         return 0
@@ -130,7 +129,7 @@ def factor_single(K: Any, A: Any, added: float, factor: Any) -> int:
 
 @_compile
 def solve_single(factor: Any, values: Any) -> None:
-    """Solve with a factor of `factor_single`, in place, for values (functions, |A|)."""
+    """Solve with a factor from `factor_single` for values (functions, |A|), in place."""
     if values.size == 0:
         return
     size = np.array([values.shape[1], values.shape[0], 0], dtype=np.int32)
@@ -149,9 +148,9 @@ def solve_single(factor: Any, values: Any) -> None:
 
 @_compile
 def _totals(kind: int, x: Any, columns: Any, total: Any) -> None:
-    """total[j], of the row x with the j-th of the rows that come column by column, (d, m).
+    """Statistic total[j] of the row x (d,) with row j of a table stored by columns (d, m).
 
-    Four columns at a time: the totals then are read and written a quarter as often.
+    Four columns at a time, so that the totals are read and written a quarter as often.
     """
     d, m = x.size, total.size
     total[:] = 0.0
@@ -180,14 +179,14 @@ def _totals(kind: int, x: Any, columns: Any, total: Any) -> None:
 
 @_compile
 def totals_between(kind: int, X: Any, columns_of_Y: Any, total: Any) -> None:
-    """total[i, j], of the rows X[i] and Y[j]; Y comes column by column, (d, m)."""
+    """Statistic total[i, j] of the rows X[i] and Y[j]; Y is stored by columns (d, m)."""
     for i in range(X.shape[0]):
         _totals(kind, X[i], columns_of_Y, total[i])
 
 
 @_compile
 def add_column(kind: int, x: Any, y: Any, sign: float, total: Any) -> None:
-    """total[i, j] += sign · the statistic of the single column's values x[i] and y[j], in one pass."""
+    """Add sign · the statistic of x[i] and y[j], the values of one column, to total[i, j]."""
     for i in range(x.size):
         x0, row = x[i], total[i]
         if kind == ABSOLUTE:
@@ -203,7 +202,7 @@ def add_column(kind: int, x: Any, y: Any, sign: float, total: Any) -> None:
 
 @_compile
 def drop_small(total: Any, rounding: Any) -> None:
-    """Set to zero, in place, what is no larger than its row's rounding (n, 1)."""
+    """Set totals that do not exceed the rounding error of their row (n, 1) to zero, in place."""
     for i in range(total.shape[0]):
         row, least = total[i], rounding[i, 0]
         for j in range(row.size):
@@ -212,59 +211,16 @@ def drop_small(total: Any, rounding: Any) -> None:
 
 @_compile
 def add_scaled(factor: float, total: Any, out: Any) -> None:
-    """Add factor · total to `out`, in one pass."""
+    """Add factor · total to `out`."""
     for i in range(total.shape[0]):
         row, result = total[i], out[i]
         for j in range(row.size):
             result[j] += factor * row[j]
 
 
-@intrinsic
-def _bits(context: Any, x: Any) -> Any:
-    """The bits of a float, as an integer."""
-    return types.int64(types.float64), lambda _, builder, __, values: builder.bitcast(values[0], _INT64)
-
-
-@intrinsic
-def _float(context: Any, bits: Any) -> Any:
-    """The float that has these bits."""
-    return types.float64(types.int64), lambda _, builder, __, values: builder.bitcast(values[0], _DOUBLE)
-
-
-@partial(_compile, fastmath={"contract"})
-def exponentials(factor: float, total: Any, out: Any) -> None:
-    """out[i, j] = exp(factor · total[i, j]), to the last digit but one; 0 below e⁻⁷⁰⁸.
-
-    eˣ = 2ᵏ eᶠ with |f| ≤ ½ log 2: k goes into the exponent of the float, and eᶠ is its series. Written out
-    like this it is done for several numbers at a time, which takes a quarter of the time of the library's.
-    """
-    for i in range(total.shape[0]):
-        row, result = total[i], out[i]
-        for j in range(row.size):
-            x = max(factor * row[j], -708.0)
-            shifted = x * 1.4426950408889634 + _ROUND  # its last bits are k, x / log 2 rounded
-            k = shifted - _ROUND
-            f = (x - k * _LOG2_HIGH) - k * _LOG2_LOW
-            y = 1.0 / 479001600.0
-            y = y * f + 1.0 / 39916800.0
-            y = y * f + 1.0 / 3628800.0
-            y = y * f + 1.0 / 362880.0
-            y = y * f + 1.0 / 40320.0
-            y = y * f + 1.0 / 5040.0
-            y = y * f + 1.0 / 720.0
-            y = y * f + 1.0 / 120.0
-            y = y * f + 1.0 / 24.0
-            y = y * f + 1.0 / 6.0
-            y = y * f + 0.5
-            y = y * f + 1.0
-            y = y * f + 1.0
-            y = _float(_bits(y) + (_bits(shifted) << 52))  # type: ignore[call-arg]
-            result[j] = y if x > -708.0 else 0.0
-
-
 @_compile
 def totals_within(kind: int, rows: Any, members: Any, total: Any) -> None:
-    """total[b, t], of the pairs i ≥ j of the rows members[b], t = i(i + 1)/2 + j, for every b."""
+    """Statistic total[b, t] of the pairs i ≥ j of the rows members[b], t = i(i + 1)/2 + j."""
     q, d = members.shape[1], rows.shape[1]
     columns = np.empty((d, q))
     for b in range(members.shape[0]):
@@ -278,7 +234,7 @@ def totals_within(kind: int, rows: Any, members: Any, total: Any) -> None:
 
 @_compile
 def totals_across(kind: int, rows: Any, queries: Any, near: Any, total: Any) -> None:
-    """total[b, j], of the row queries[b] with the row near[b, j]."""
+    """Statistic total[b, j] of the row queries[b] with the row near[b, j]."""
     q, d = near.shape[1], rows.shape[1]
     columns = np.empty((d, q))
     for b in range(near.shape[0]):
@@ -290,10 +246,10 @@ def totals_across(kind: int, rows: Any, queries: Any, near: Any, total: Any) -> 
 
 @_compile
 def extend_each(K: Any, f: Any, count: Any, added: Any, value: Any, used: Any) -> None:
-    """value[b] = k · (K[A, A] + added·I)⁻¹ f[b, A] with the affinities K[b] of the pairs in `totals_within`.
+    """value[b] = k · (K[A, A] + added·I)⁻¹ f[b, A], with affinities K[b] in the order of `totals_within`.
 
-    A are the first `count[b]` rows of the set, k the affinities of its last row to them; `added` and `used`
-    as in `solve_subsets`.
+    A are the first `count[b]` rows of set b, and k the affinities of its last row to them. `added` and `used`
+    are as in `solve_subsets`.
     """
     last = f.shape[1]
     matrix = np.empty(last * last)

@@ -1,7 +1,6 @@
-"""Everything that needs torch: choosing a device, moving tables there, and batched factorisations on it.
+"""All code that needs torch: choosing a device, moving arrays to it, batched factorisations on it.
 
-torch is loaded only when a device or a tensor is used. The tensors may lie on any device; on the processor
-they serve the tests.
+torch is imported only when a device or a tensor is used. Any device of torch works; the tests use the CPU.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from manifill._arrays import Array, Indices
 from manifill._checks import is_option
 from manifill.errors import InvalidInput, MissingDependency, NotPositiveDefinite
 
-# Numbers that a batch of matrices may hold: 1 GiB of float64.
+# Largest number of matrix entries in a batch: 1 GiB of float64.
 _LARGEST_BATCH = 2**27
 
 
@@ -24,33 +23,33 @@ def _torch() -> Any:
         import torch
     except ImportError as error:
         raise MissingDependency(
-            "Working on a device needs torch, which is not installed: pip install 'manifill[gpu]'. "
-            "Or leave device=None, which uses the processor."
+            "Computing on a device needs torch, which is not installed: pip install 'manifill[gpu]'. "
+            "Or use device=None, which computes with numpy on the CPU."
         ) from error
     return torch
 
 
 def is_tensor(array: object) -> bool:
-    """Is it a torch tensor? Answered without loading torch."""
+    """Whether the object is a torch tensor; does not import torch."""
     return type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "device")
 
 
 def from_tensor(X: Any) -> tuple[Any, str | None]:
-    """A tensor as a numpy array, and the device it came from; anything else as it is, and None."""
+    """A tensor as a numpy array and its device; any other object unchanged and None."""
     if not is_tensor(X):
         return X, None
     try:
         return X.detach().cpu().numpy(), str(X.device)
     except TypeError:
         raise InvalidInput(
-            f"Tensors must be of a type that numpy has; got {X.dtype}. Use X.to(torch.float32)."
+            f"Tensors must have a dtype that numpy supports; got {X.dtype}. Use X.to(torch.float32)."
         ) from None
 
 
 def find_device(device: object) -> str | None:
-    """The name of the device asked for, None for plain numpy.
+    """Name of the torch device to use; None for numpy.
 
-    "auto" is the graphics card where there is one, and numpy otherwise; any other word is torch's.
+    "auto" selects the GPU if torch finds one, and numpy otherwise. Other strings are names of torch devices.
     """
     if device is None:
         return None
@@ -65,7 +64,7 @@ def find_device(device: object) -> str | None:
         name = str(torch.device(device))
     except (RuntimeError, TypeError, ValueError):
         raise InvalidInput(
-            f"device must be None, 'auto', 'cpu', 'cuda' or another device of torch's; got {device!r}."
+            f"device must be None, 'auto', 'cpu', 'cuda' or another torch device; got {device!r}."
         ) from None
     try:
         torch.zeros(1, dtype=torch.float64, device=name).cpu()
@@ -75,32 +74,32 @@ def find_device(device: object) -> str | None:
         usable = True
     if not usable:
         raise InvalidInput(
-            f"device={name!r} needs a graphics card that torch can use, and it finds none. Use "
-            "device='auto', which takes one where there is one, or device=None."
+            f"device={name!r} needs a GPU that torch can use; torch finds none. Use device='auto', which "
+            "uses a GPU if there is one, or device=None."
         )
     return name
 
 
 def memory_of(device: str) -> float:
-    """Bytes that are free on the device; infinite where torch does not say."""
+    """Free memory of the device in bytes; infinite for devices other than CUDA."""
     return float(_torch().cuda.mem_get_info(device)[0]) if device.startswith("cuda") else float("inf")
 
 
 def place(array: Any, device: str | None) -> Any:
-    """The array on the device, as a tensor; as it is where the device is None."""
+    """The array as a tensor on the device; the array itself if the device is None."""
     if device is None:
         return array
     return _torch().as_tensor(np.array(array), device=device)
 
 
 def tensor_absolute_distance(X: Array, Y: Array) -> Array:
-    """Σ_c |x_c − y_c| of every row of X with every row of Y."""
+    """L1 distances Σ_c |x_c − y_c| between the rows of X and the rows of Y."""
     distance: Array = _torch().cdist(X, Y, p=1.0)
     return distance
 
 
 def tensor_median_positive(distances: Any) -> Any:
-    """The median of the positive ones, 0 where there is none: a number that still lies on its device."""
+    """Median of the positive distances, 0 if there are none, as a scalar tensor on the same device."""
     torch = _torch()
     values = torch.sort(distances.flatten()).values
     n_zero = (values <= 0).sum()
@@ -110,7 +109,7 @@ def tensor_median_positive(distances: Any) -> Any:
 
 
 def tensor_inverse(K: Array, added: float) -> Array | None:
-    """(K + added·I)⁻¹; None where it is not positive definite."""
+    """(K + added·I)⁻¹; None if it is not positive definite."""
     torch = _torch()
     shifted = torch.clone(K)
     shifted.diagonal().add_(added)
@@ -121,8 +120,8 @@ def tensor_inverse(K: Array, added: float) -> Array | None:
 class TensorSubsets:
     """`solvers.Subsets` on a device: sets of rows A with their columns J, solved in batches.
 
-    Sets are sorted by size and padded to the largest of their batch; padding is a row of its own behind all
-    rows, with no affinity to any other.
+    Sets are sorted by size and padded to the largest set of their batch. The padding index refers to an extra
+    row after all others, with affinity 0 to every row.
     """
 
     def __init__(self, subsets: Any, device: Any) -> None:
@@ -130,37 +129,37 @@ class TensorSubsets:
         self._members, self._device = subsets.members, device
         self._failed: Any = None
         self._values: tuple[Any, list[Any]] = (None, [])
-        self.trusting = True
-        """Do not wait for the device to say whether a factorisation succeeded; `succeeded` asks it later."""
+        self.defer_checks = True
+        """Do not wait for the status of a factorisation; `succeeded` checks it later."""
 
     def succeeded(self) -> bool:
-        """Did everything solved on trust since the last question turn out positive definite?"""
+        """Whether all unchecked factorisations since the last call succeeded."""
         failed, self._failed = self._failed, None
         return failed is None or not bool(failed)
 
     def solve(self, K: Any, F: Any, added: Sequence[Any]) -> tuple[Any, Any]:
         """X with (K[A, A] + r·I) X[A, J] = F[A, J] for every set, zero elsewhere; and r.
 
-        r is the first of `added` with which all matrices are positive definite.
+        r is the first value in `added` with which all matrices are positive definite.
         """
         K = _torch().nn.functional.pad(K, (0, 1, 0, 1))
-        for one in added:
-            X, failed = self._solve(K, self._gathered(F), one)
-            if self.trusting:
+        for shift in added:
+            X, failed = self._solve(K, self._gather(F), shift)
+            if self.defer_checks:
                 self._failed = failed if self._failed is None else self._failed | failed
-            if self.trusting or not bool(failed):
-                return X[:-1], one
+            if self.defer_checks or not bool(failed):
+                return X[:-1], shift
         raise NotPositiveDefinite(
-            f"Cholesky needs positive definite matrices; with {added[-1]:.3g} added to the diagonal the "
-            "affinities among known rows are not. Use the spectral solver or a larger ridge."
+            f"Cholesky needs positive definite matrices; the affinities of known rows with {added[-1]:.3g} "
+            "added to the diagonal are not. Use the spectral solver or a larger ridge."
         )
 
     def lay_out(self, F: Any) -> None:
-        """Move to the device what solving for F will need."""
-        self._gathered(F)
+        """Move the arrays needed to solve for F to the device."""
+        self._gather(F)
 
-    def _gathered(self, F: Any) -> list[Any]:
-        """F[A, J] of every batch, zero in the padding; kept, since known values do not change."""
+    def _gather(self, F: Any) -> list[Any]:
+        """F[A, J] of every batch, zero in the padding; cached, because known values do not change."""
         if self._values[0] is not F:
             padded = _torch().nn.functional.pad(F, (0, 0, 0, 1))
             self._values = (F, [padded[A[:, :, None], J[:, None, :]] for A, J, _ in self._batches])
@@ -172,7 +171,7 @@ class TensorSubsets:
         failures = []
         for (A, J, padding), right in zip(self._batches, values, strict=True):
             matrices = K[A[:, :, None], A[:, None, :]]
-            # Not torch.where, which would round plain numbers to single precision.
+            # torch.where would round Python floats to single precision.
             matrices.diagonal(dim1=1, dim2=2).add_(padding * (1.0 - added) + added)
             lower, failed = torch.linalg.cholesky_ex(matrices)
             failures.append(failed)
@@ -181,7 +180,7 @@ class TensorSubsets:
 
     @cached_property
     def _batches(self) -> list[tuple[Any, Any, Any]]:
-        """Rows A (b, a), columns J (b, j), and 1 where A is padding, on the device."""
+        """For each batch, on the device: rows A (b, a), columns J (b, j), and 1 where A is padding (b, a)."""
         torch, n = _torch(), len(self._members)
         column, row = np.nonzero(self._members.T)
         counts = self._members.sum(axis=0)
@@ -192,7 +191,7 @@ class TensorSubsets:
         for width in np.unique(widths):
             chosen = np.flatnonzero(widths == width)
             chosen = chosen[np.argsort(self.sizes[chosen], kind="stable")]
-            for batch in _cut(chosen, self.sizes[chosen]):
+            for batch in _split(chosen, self.sizes[chosen]):
                 J = np.stack([self.columns[s] for s in batch])
                 A = rows[J[:, 0], : max(1, int(self.sizes[batch].max()))]
                 padding = np.equal(A, n).astype(np.float64)
@@ -200,10 +199,10 @@ class TensorSubsets:
         return batches
 
 
-def _cut(sets: Indices, sizes: Indices) -> list[Indices]:
-    """Cut sorted sets into batches that fit into memory.
+def _split(sets: Indices, sizes: Indices) -> list[Indices]:
+    """Split sets sorted by size into batches of at most `_LARGEST_BATCH` matrix entries, or of one set.
 
-    Cutting them further, to pad less, was slower: handing a task to a card takes longer than the padding.
+    Smaller batches, with less padding, were slower: launching a batch costs more than the padding.
     """
     batches, first = [], 0
     for last in range(1, len(sets) + 1):

@@ -1,13 +1,13 @@
-"""Multiple imputation: completed tables that differ as the missing values may.
+"""Multiple imputation: completed tables drawn from the distribution of the missing values.
 
-Draws of a sweep: its fill is the conditional mean of a Gaussian process whose covariance is the kernel matrix
-K plus the ridge r. With P = (K + rI)⁻¹ the missing values of a column, given the known ones f, have mean
-−P[M, M]⁻¹ P[M, A] f and covariance a·P[M, M]⁻¹, where the amplitude a = fᵀ (K[A, A] + rI)⁻¹ f / |A| is the
-likeliest. Drawing them so, column after column, sweep after sweep, each with the draws of the others (Gibbs
-sampling, as in chained equations), gives tables whose values are uncertain together as they are.
+Sweep: its fill is the conditional mean of a Gaussian process with covariance K + rI, the kernel matrix plus
+the ridge. With P = (K + rI)⁻¹, the missing values M of a column, given the known ones f in rows A, have mean
+−P[M, M]⁻¹ P[M, A] f and covariance a·P[M, M]⁻¹. The amplitude a = fᵀ (K[A, A] + rI)⁻¹ f / |A| is the maximum
+likelihood estimate. Columns are drawn in turn, each given the draws of the others, for several sweeps (Gibbs
+sampling, as in chained equations). So the draws of a row have the joint distribution of its missing values.
 
-Draws of a field: its fill plus a draw of the field's own deviation, as large as held-out entries were off.
-All others: the fill plus errors as expected from held-out entries.
+Field: its fill plus a draw of the residual of the Gaussian field, scaled to the errors of held-out entries.
+Other fillers: the fill plus random errors of the size of those of held-out entries.
 """
 
 import logging
@@ -30,9 +30,10 @@ from manifill.solvers import Ridge
 
 _log = logging.getLogger(__name__)
 
-# Sweeps after which values of a row agree.
+# Gibbs sweeps of a draw. Set by hand, not tuned; docs/benchmarks/tables.md has the coverage of pooled
+# estimates with it.
 _SWEEPS = 5
-# Rows up to which all pairs are looked at; beyond, fills with errors as expected must do.
+# Rows up to which draws use the kernel matrix of all pairs; longer tables get the fill plus random errors.
 _MAX_ROWS = 2000
 
 
@@ -42,23 +43,24 @@ def draws(
     rng: np.random.Generator,
     *,
     bounds: Array,
-    chosen: Groups = (),
+    one_hot: Groups = (),
     run: Run,
     ensemble: Ensemble | None = None,
     field: tuple[FieldFiller, FieldFill] | None = None,
 ) -> Iterator[Array]:
-    """Yield m fills (n, d) in standard units, drawn from what the missing values may be.
+    """Yield m fills (n, d) in standardised units, with random draws of the missing values.
 
     Parameters
     ----------
-    errors : the fill, and what is known of its errors.
-    bounds : (2, d), lowest and highest value of a draw, in standard units.
-    chosen : columns that are 1 for one of them and 0 for the others; or a single one that is 1 or 0.
-    ensemble : what a sweep was made with, where the fill is that of a sweep.
-    field : a filler of fields and its fill, where one took part.
+    errors : the fill, and its expected errors.
+    bounds : (2, d), lowest and highest value of a draw, in standardised units.
+    one_hot : groups of one-hot columns of a category; or single columns that are 0 or 1.
+    run : device and threads.
+    ensemble : kernels and solvers of the sweep, if the fill is that of a sweep alone.
+    field : a field filler and its fill, if it was run.
     """
     problem = errors.problem
-    by_process = (
+    use_process = (
         ensemble is not None
         and len(problem.Z) <= _MAX_ROWS
         and isinstance(ensemble.solver, Ridge)
@@ -67,51 +69,54 @@ def draws(
     for i, chain in enumerate(rng.spawn(m)):
         _log.info("drawing table %d of %d", i + 1, m)
         if field is not None:
-            off = _as_large_as_expected(errors, field[0].residuals(field[1], chain, run))
-            yield _with_errors(errors, off, chain, bounds, chosen)
+            residuals = _rescaled(errors, field[0].residuals(field[1], chain, run))
+            yield _with_residuals(errors, residuals, chain, bounds, one_hot)
             continue
         with Workers(run.n_jobs):
-            # Each value has about the error it may have, but alone; a chain from there has them agree. From
-            # the fill itself it would take long to get as far where columns say nearly the same.
-            Z = _with_errors(errors, errors.drawn(chain) * problem.scaling.weight, chain, bounds, chosen)
-            if by_process:
-                Z = _chain(problem, Z, cast(Ensemble, ensemble), chain, bounds, chosen)
+            # The chain starts from the fill plus random errors of the right size. If columns are highly
+            # correlated, a chain that starts from the fill itself would take long to reach that size.
+            Z = _with_residuals(errors, errors.drawn(chain) * problem.scaling.weight, chain, bounds, one_hot)
+            if use_process:
+                Z = _chain(problem, Z, cast(Ensemble, ensemble), chain, bounds, one_hot)
         yield Z
 
 
-def _as_large_as_expected(errors: Errors, off: Array) -> Array:
-    """Deviations (n, d) as large in every column as held-out entries were off.
+def _rescaled(errors: Errors, residuals: Array) -> Array:
+    """Residuals (n, d), rescaled to the expected RMS error of each column; of the table if homogeneous.
 
-    A kernel between rows that are filled is too sure of itself.
+    Without that they are too small: the kernel between rows treats imputed values as known.
     """
     M, weight = errors.problem.M, errors.problem.scaling.weight
     count = np.maximum(M.sum(axis=0), 1)
     expected = np.sqrt((errors.expected**2).sum(axis=0) / count) * weight
     layout = errors.problem.layout
-    there = np.sqrt((np.where(M, off, 0.0) ** 2).sum(axis=0) / count)
+    actual = np.sqrt((np.where(M, residuals, 0.0) ** 2).sum(axis=0) / count)
     if layout is not None and layout.homogeneous:
-        return off * math.sqrt((errors.expected[M] ** 2).mean() / max(float((off[M] ** 2).mean()), 1e-24))
-    return np.asarray(off * expected / np.maximum(there, 1e-12))
+        return residuals * math.sqrt(
+            (errors.expected[M] ** 2).mean() / max(float((residuals[M] ** 2).mean()), 1e-24)
+        )
+    return np.asarray(residuals * expected / np.maximum(actual, 1e-12))
 
 
 def _chain(
-    problem: Problem, Z: Array, ensemble: Ensemble, rng: np.random.Generator, bounds: Array, chosen: Groups
+    problem: Problem, Z: Array, ensemble: Ensemble, rng: np.random.Generator, bounds: Array, one_hot: Groups
 ) -> Array:
+    """Gibbs sampling of all columns, from the completed table Z (n, d)."""
     ledger = Ledger(ensemble.statistics, Z)
     groups = [np.array(group) for group in problem.groups if problem.incomplete[list(group)].any()]
-    of_some = {group[0] for group in chosen}
+    categorical = {group[0] for group in one_hot}
     for _ in range(_SWEEPS):
         for i in rng.permutation(len(groups)):
             group = groups[i]
             P = _precision(ensemble, ledger.take_out(group))
             drawn = ledger.left[:, group].copy()
             M = problem.M[:, group[0]]
-            if group[0] in of_some:
+            if group[0] in categorical:
                 means = [
                     _mean(P, M, problem.Z[:, j]) * ensemble.shrinkage_of(group[[k]])
                     for k, j in enumerate(group)
                 ]
-                drawn[M] = _chosen(problem, group, np.column_stack(means), rng)
+                drawn[M] = _draw_levels(problem, group, np.column_stack(means), rng)
             else:
                 for k, j in enumerate(group):
                     if problem.incomplete[j]:
@@ -125,13 +130,13 @@ def _chain(
 
 
 def _precision(ensemble: Ensemble, pairs: Pairs) -> Array:
-    """P = (K + rI)⁻¹ of the mean kernel matrix and ridge of an ensemble."""
+    """P = (K + rI)⁻¹ (n, n), with the weighted mean kernel matrix and ridge of an ensemble."""
     total = sum(component.weight for component in ensemble.components)
     S: Array = np.zeros(0)
     for component in ensemble.components:
         K = np.asarray(component.kernel.tuned(pairs).matrix(pairs), dtype=np.float64)
-        unit = float(np.abs(np.diagonal(K)).mean()) or 1.0
-        part = component.weight / total * K / unit
+        scale = float(np.abs(np.diagonal(K)).mean()) or 1.0
+        part = component.weight / total * K / scale
         S = part if not S.size else S + part
         S.reshape(-1)[:: len(S) + 1] += component.weight / total * cast(Ridge, component.solver).ridge + 1e-10
     P: Array = cho_solve((cholesky(S, lower=True, check_finite=False), True), np.eye(len(S)))
@@ -139,49 +144,50 @@ def _precision(ensemble: Ensemble, pairs: Pairs) -> Array:
 
 
 def _mean(P: Array, M: Mask, f: Array) -> Array:
+    """Conditional mean of the missing values of a column f (n,)."""
     mean: Array = -cho_solve((cholesky(P[np.ix_(M, M)], lower=True), True), P[np.ix_(M, ~M)] @ f[~M])
     return mean
 
 
 def _draw(P: Array, M: Mask, f: Array, shrinkage: float, rng: np.random.Generator) -> Array:
-    """Missing values of a function, drawn given the known ones; standard normal where nothing is learned."""
+    """Draw the missing values of a column f (n,) given the known ones; standard normal for shrinkage 0."""
     A = ~M
     L = cholesky(P[np.ix_(M, M)], lower=True)
-    pull = P[np.ix_(M, A)] @ f[A]
-    mean: Array = -cho_solve((L, True), pull)
-    amplitude = max(float(f[A] @ P[np.ix_(A, A)] @ f[A] + pull @ mean), 0.0) / max(int(A.sum()), 1)
+    projection = P[np.ix_(M, A)] @ f[A]
+    mean: Array = -cho_solve((L, True), projection)
+    amplitude = max(float(f[A] @ P[np.ix_(A, A)] @ f[A] + projection @ mean), 0.0) / max(int(A.sum()), 1)
     noise: Array = math.sqrt(amplitude) * solve_triangular(
         L, rng.standard_normal(len(mean)), lower=True, trans="T"
     )
-    alone = rng.standard_normal(len(mean))
-    return shrinkage * mean + math.sqrt(shrinkage) * noise + math.sqrt(1 - shrinkage) * alone
+    marginal = rng.standard_normal(len(mean))
+    return shrinkage * mean + math.sqrt(shrinkage) * noise + math.sqrt(1 - shrinkage) * marginal
 
 
-def _chosen(problem: Problem, group: Any, standard: Array, rng: np.random.Generator) -> Array:
-    """One of the columns of a group for every row, with the probabilities that the numbers say."""
+def _draw_levels(problem: Problem, group: Any, Z: Array, rng: np.random.Generator) -> Array:
+    """One-hot rows in standardised units: one column of the group each, with its fill Z as probability."""
     scaling = problem.scaling
-    values = (standard * scaling.scale[group] + scaling.center[group]) * scaling.magnitude[group]
+    values = (Z * scaling.scale[group] + scaling.center[group]) * scaling.magnitude[group]
     if len(group) == 1:
         one = (rng.random(len(values)) < np.clip(values[:, 0], 0.0, 1.0))[:, None]
     else:
-        odds = np.clip(values, 1e-9, 1.0)
-        edges = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)
-        place = (rng.random((len(values), 1)) > edges).sum(axis=1)
-        one = np.minimum(place, len(group) - 1)[:, None] == np.arange(len(group))
+        clipped = np.clip(values, 1e-9, 1.0)
+        edges = np.cumsum(clipped / clipped.sum(axis=1, keepdims=True), axis=1)
+        level = (rng.random((len(values), 1)) > edges).sum(axis=1)
+        one = np.minimum(level, len(group) - 1)[:, None] == np.arange(len(group))
     step = np.where(scaling.std[group] > 0, scaling.scale[group], 1.0)
     drawn: Array = (one / scaling.magnitude[group] - scaling.center[group]) / step
     return np.where(scaling.std[group] > 0, drawn, 0.0)
 
 
-def _with_errors(
-    errors: Errors, off: Array, rng: np.random.Generator, bounds: Array, chosen: Groups
+def _with_residuals(
+    errors: Errors, residuals: Array, rng: np.random.Generator, bounds: Array, one_hot: Groups
 ) -> Array:
-    """The fill, with errors `off` (n, d) in standard units added to the missing entries."""
+    """The fill with residuals (n, d), in standardised units, added to the missing entries."""
     problem = errors.problem
-    Z: Array = np.clip(errors.Z + off, *bounds)
+    Z: Array = np.clip(errors.Z + residuals, *bounds)
     Z = np.where(problem.M & (problem.scaling.std > 0), Z, errors.Z)
-    for group in map(np.array, chosen):
+    for group in map(np.array, one_hot):
         M = problem.M[:, group[0]]
         if problem.incomplete[group].any():
-            Z[np.ix_(M, group)] = _chosen(problem, group, errors.Z[np.ix_(M, group)], rng)
+            Z[np.ix_(M, group)] = _draw_levels(problem, group, errors.Z[np.ix_(M, group)], rng)
     return Z

@@ -1,8 +1,9 @@
-"""From a problem to its fill, step by step: the one way that every table is filled.
+"""Fills a problem step by step. Every table is filled by `fit`.
 
-One filler, the sweep, is tuned, validated and run. Of several, known entries are held out first; then the
-sweep is tuned on what is left, all fillers fill that, and the weights of their blend are those that come
-closest to the held-out entries. So a blend is judged on entries that no filler was chosen on.
+A table without row times and layout is filled by the sweep alone, which is tuned, validated and run. Other
+tables are filled by a blend of fillers. First some known entries are held out. Then the sweep is tuned on the
+other entries, all fillers fill the held-out ones, and stacking finds the weights. So the blend is validated
+on entries that were not used to choose any filler.
 """
 
 import math
@@ -18,20 +19,20 @@ from manifill._arrays import Array, to_numpy
 from manifill._fillers import Fill, Filler, Run, Status, SweepRecord
 from manifill._fillers.sweep import GivenStart, Sweeper
 from manifill._problem import Problem
-from manifill._result import Fitted, Judged
+from manifill._result import Fitted, Validated
 from manifill._validation import Evidence, accuracy, hold_out_like_missing
 
-# Shares of the time limit: for tuning a sweep alone; of a blend, for tuning the sweep, and of what is then
-# left for the validation run of all fillers.
+# Shares of the remaining time: for tuning a sweep that fills the table alone; for tuning the sweep of a
+# blend; and then for the validation run of all fillers. Set by hand, not tuned.
 _TUNING_SHARE, _BLEND_TUNING_SHARE, _VALIDATION_SHARE = 0.5, 0.3, 0.5
 
 
 def fit(
     problem: Problem, choices: selection.Candidates | None, run: Run, rng: np.random.Generator
 ) -> Iterator[Fitted]:
-    """Fill a problem: yields what is known at the start and after every step; the last is the result.
+    """Fill a problem. Yields the state at the start and after every step; the last one is the result.
 
-    `choices` is what is to be chosen for the sweep; None where it takes no part.
+    `choices` are the choices for the sweep; None to fill without it.
     """
     tuning_rng, final_rng = rng.spawn(2)
     if choices is not None and problem.layout is None and problem.moments is None:
@@ -47,34 +48,36 @@ def _sweep_only(
     rng: np.random.Generator,
 ) -> Iterator[Fitted]:
     tuning = (
-        selection.tune(problem, choices, _part_of(run, _TUNING_SHARE), tuning_rng) if choices.any else None
+        selection.tune(problem, choices, _with_time_share(run, _TUNING_SHARE), tuning_rng)
+        if choices.needs_tuning
+        else None
     )
     sweeper = choices.sweeper if tuning is None else tuning.sweeper
-    judged: Judged | partial[Judged] = partial(_on_demand, problem, sweeper, run, tuning_rng)
+    validated: Validated | partial[Validated] = partial(_validate_later, problem, sweeper, run, tuning_rng)
     if tuning is not None:
-        judged = tuning.evidence, tuning.accuracy
-    known = replace(
-        unfilled(problem, [sweeper], run), weights={sweeper.name: 1.0}, tuning=tuning, judged=judged
+        validated = tuning.evidence, tuning.accuracy
+    base = replace(
+        unfilled(problem, [sweeper], run), weights={sweeper.name: 1.0}, tuning=tuning, validated=validated
     )
     for swept in sweeper.steps(problem, rng, run, None):
         fill = _usable(swept)
-        yield replace(known, fill=fill, fills={sweeper.name: fill})
+        yield replace(base, fill=fill, fills={sweeper.name: fill})
 
 
-def _on_demand(problem: Problem, sweeper: Sweeper, run: Run, rng: np.random.Generator) -> Judged:
-    """Where nothing was chosen: what a validation run says, made when it is asked for."""
+def _validate_later(problem: Problem, sweeper: Sweeper, run: Run, rng: np.random.Generator) -> Validated:
+    """Validation run of a sweep that was not tuned, made when its accuracy is first requested."""
     found = selection.validate(problem, sweeper, replace(run, deadline=math.inf), rng, shrink=False)
     return found.evidence, found.accuracy
 
 
-def _part_of(run: Run, share: float) -> Run:
-    """A run that may take a share of the time that is left."""
+def _with_time_share(run: Run, share: float) -> Run:
+    """The run with a deadline after this share of the remaining time."""
     now = time.monotonic()
     return replace(run, deadline=now + share * (run.deadline - now))
 
 
 def _usable(fill: Fill) -> Fill:
-    """The fill itself, or the column means where not even one sweep came to a good end."""
+    """The fill, or the column means if the run ended before its first sweep was complete."""
     ended = fill.status in (Status.TIME_LIMIT, Status.DIVERGED)
     return replace(fill, Z=fill.problem.Z) if ended and fill.sweep == 0 else fill
 
@@ -88,89 +91,93 @@ def _blended(
 ) -> Iterator[Fitted]:
     holdout_rng, sweep_rng, validation_rng = tuning_rng.spawn(3)
     fillers = selection.fillers_for(problem, None if choices is None else choices.sweeper)
-    known = unfilled(problem, fillers, run)
+    base = unfilled(problem, fillers, run)
     if problem.nothing_missing:
-        yield replace(known, fill=replace(known.fill, status=Status.NOTHING_MISSING))
+        yield replace(base, fill=replace(base.fill, status=Status.NOTHING_MISSING))
         return
-    yield known
+    yield base
     rows = selection.validation_rows(problem, holdout_rng)
     held_out = hold_out_like_missing(problem, rows, holdout_rng)
     tuning = None
-    if choices is not None and choices.any and not held_out.problem.M.all(axis=0).any():
-        tuning = _tuned(held_out.problem, choices, _part_of(run, _BLEND_TUNING_SHARE), sweep_rng)
+    if choices is not None and choices.needs_tuning and not held_out.problem.M.all(axis=0).any():
+        tuning = _tuned(held_out.problem, choices, _with_time_share(run, _BLEND_TUNING_SHARE), sweep_rng)
         fillers = selection.fillers_for(problem, tuning.sweeper)
-    blend = selection.weigh(held_out, rows, fillers, _part_of(run, _VALIDATION_SHARE), validation_rng)
-    known = replace(
-        known,
+    blend = selection.weigh(held_out, rows, fillers, _with_time_share(run, _VALIDATION_SHARE), validation_rng)
+    base = replace(
+        base,
         weights=blend.weights,
         filler_errors=blend.errors,
         fillers=fillers,
         tuning=tuning,
         seed=int(rng.integers(2**32)),
-        judged=_judged(problem, blend.evidence),
+        validated=_validated(problem, blend.evidence),
     )
-    yield from run_all(known, selection.needed(fillers, blend.weights), run, rng)
+    yield from run_all(base, selection.needed(fillers, blend.weights), run, rng)
 
 
 def unfilled(problem: Problem, fillers: Sequence[Filler], run: Run) -> Fitted:
-    """What is known of a problem before it is filled."""
-    start, nothing = Fill(problem, problem.Z, name="start"), _judged(problem, Evidence.none(problem.shape[1]))
+    """The state before the first step: the column means, without weights and held-out entries."""
+    start, nothing = (
+        Fill(problem, problem.Z, name="start"),
+        _validated(problem, Evidence.none(problem.shape[1])),
+    )
     return Fitted(problem, start, {}, {}, tuple(fillers), {}, None, run, 0, nothing)
 
 
-def _judged(problem: Problem, evidence: Evidence) -> Judged:
+def _validated(problem: Problem, evidence: Evidence) -> Validated:
     return evidence, accuracy(evidence, None, problem.scaling.deviation)
 
 
 def _tuned(
     problem: Problem, choices: selection.Candidates, run: Run, rng: np.random.Generator
 ) -> selection.Tuning:
-    """The sweep, tuned without time and layout, of which it knows nothing."""
-    plain = replace(problem.take(~problem.M.all(axis=1)), layout=None, moments=None)  # in order of time
+    """Tune the sweep, which uses neither row times nor layout."""
+    plain = replace(problem.take(~problem.M.all(axis=1)), layout=None, moments=None)
     tuning = selection.tune(plain, choices, run, rng)
     start = tuning.sweeper.start
     if isinstance(start, GivenStart) and not isinstance(choices.sweeper.start, GivenStart):
-        values = problem.restore(problem.Z)  # the fill of the validation run, in the rows of the whole table
+        values = problem.restore(problem.Z)  # the fill of the validation run, for all rows of the table
         values[problem.rows[~problem.M.all(axis=1)]] = start.values
         start = GivenStart(values)
     return replace(tuning, sweeper=replace(tuning.sweeper, start=start))
 
 
-def run_all(known: Fitted, fillers: Sequence[Filler], run: Run, rng: np.random.Generator) -> Iterator[Fitted]:
-    """Run the fillers one after the other; after each step, what is known so far."""
+def run_all(base: Fitted, fillers: Sequence[Filler], run: Run, rng: np.random.Generator) -> Iterator[Fitted]:
+    """Run the fillers one after the other; yields the blend of the fills so far after each step."""
     fills: dict[str, Fill] = {}
-    trace, late = known.fill.trace, False
+    trace, late = base.fill.trace, False
 
     def so_far(status: Status, name: str) -> Fitted:
-        blend = Fill(known.problem, _combined(known, fills), trace, status, name)
-        return replace(known, fill=blend, fills=dict(fills))
+        blend = Fill(base.problem, _blend_of(base, fills), trace, status, name)
+        return replace(base, fill=blend, fills=dict(fills))
 
     for filler in fillers:
         earlier = trace
-        for fill in filler.steps(known.problem, rng, run, fills.get(filler.after or "")):
+        for fill in filler.steps(base.problem, rng, run, fills.get(filler.after or "")):
             fills[fill.name] = _usable(fill)
             if fill.sweep > 0:
-                trace = earlier + _numbered(fill.trace[1:], earlier[-1].sweep)
+                trace = earlier + _renumbered(fill.trace[1:], earlier[-1].sweep)
                 yield so_far(Status.RUNNING, fill.name)
             late = run.time_is_up
             if late:
                 break
         if late:
             break
-    tried = known.filler_errors
-    late = late or (bool(tried) and any(one.name not in tried for one in known.fillers))
+    tried = base.filler_errors
+    late = late or (bool(tried) and any(one.name not in tried for one in base.fillers))
     yield so_far(Status.TIME_LIMIT if late else Status.BLENDED, "blend")
 
 
-def _numbered(records: tuple[SweepRecord, ...], before: int) -> tuple[SweepRecord, ...]:
+def _renumbered(records: tuple[SweepRecord, ...], before: int) -> tuple[SweepRecord, ...]:
+    """The records with sweeps numbered from `before` + 1."""
     return tuple(replace(record, sweep=before + i + 1) for i, record in enumerate(records))
 
 
-def _combined(known: Fitted, fills: dict[str, Fill]) -> Array:
-    """The weighted sum of the fills; while some are missing, the weights of the others stand for theirs."""
-    problem = known.problem
-    weights = {name: known.weights.get(name, 0.0) for name in fills}
-    total, done = sum(known.weights.values()), sum(weights.values())
+def _blend_of(base: Fitted, fills: dict[str, Fill]) -> Array:
+    """The weighted sum of the fills; if some are not there yet, the other weights are scaled up."""
+    problem = base.problem
+    weights = {name: base.weights.get(name, 0.0) for name in fills}
+    total, done = sum(base.weights.values()), sum(weights.values())
     Z: Array = to_numpy(list(fills.values())[-1].Z)
     if done:
         shares = {name: weight * total / done for name, weight in weights.items() if weight}

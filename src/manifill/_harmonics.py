@@ -1,4 +1,4 @@
-"""Geometric harmonics: extend a function from the rows where it is known to any rows.
+"""Geometric harmonics: extension of a function from the rows where it is known to any rows.
 
 With K the affinities, A the known rows and K[A, A] ψ_ℓ = λ_ℓ ψ_ℓ, the harmonics
 Ψ_ℓ = K[:, A] ψ_ℓ / λ_ℓ are defined on all rows, and f̂ = Σ_ℓ ⟨f, ψ_ℓ⟩ Ψ_ℓ extends f (the paper's
@@ -18,48 +18,48 @@ from manifill.solvers import AnySolver, Factor, Solver, SpectralFactor
 
 
 def require_compatible(kernel: Kernel, solver: AnySolver) -> None:
-    """Refuse, by name, a kernel that the solver cannot serve."""
+    """Raise `IncompatibleKernel` if the solver needs a positive semi-definite kernel and this one is not."""
     if solver.needs_psd and kernel.psd is False:
         raise IncompatibleKernel(
-            f"The {type(solver).__name__} solver needs a positive semi-definite kernel, and "
-            f"{kernel!r} is not one. Use solver='spectral', which drops the negative part and reports "
-            "how much that was, or another kernel."
+            f"The {type(solver).__name__} solver needs a positive semi-definite kernel; "
+            f"{kernel!r} is not one. Use another kernel or solver='spectral', which drops the negative "
+            "eigenvalues and reports their share."
         )
 
 
 @contextmanager
 def blame_kernel(kernel: Kernel, solver: AnySolver) -> Iterator[None]:
-    """Put the kernel's name into the answer where its affinities cannot be factored."""
+    """Convert `NotPositiveDefinite` to an `IncompatibleKernel` error that names the kernel and the solver."""
     try:
         yield
     except NotPositiveDefinite as error:
         raise IncompatibleKernel(
-            f"The {type(solver).__name__} solver cannot use {kernel!r}, which is not positive "
-            f"semi-definite on these rows. Use solver='spectral'. ({error})"
+            f"The {type(solver).__name__} solver needs a positive semi-definite kernel; {kernel!r} is "
+            f"not one on these rows. Use solver='spectral'. ({error})"
         ) from error
 
 
 def _affinities(kernel: Kernel, pairs: Pairs, *, own: bool = False) -> Array:
-    """Affinities of all pairs, or of each left row with itself, refused where they overflow."""
+    """Affinities of all pairs or, with `own`, of each left row with itself; raises if they overflow."""
     with np.errstate(over="ignore"):
         K = kernel.diagonal(pairs) if own else kernel(pairs)
     if not np.isfinite(K).all():
-        raise InvalidInput(f"X must be in units in which {kernel!r} is finite; rescale it.")
+        raise InvalidInput(f"X must be in units in which {kernel!r} is finite; it is not. Rescale X.")
     return K
 
 
 @dataclass(frozen=True, eq=False)
 class Extension:
-    """Functions known on some rows, extended to every row one may ask for.
+    """Extension of m functions from the known rows A to any rows.
 
     Attributes
     ----------
     rows : (|A|, d), the known rows.
-    kernel : tuned on them.
-    factor : the affinities among them, factored.
+    kernel : tuned on the known rows.
+    factor : factored affinities among the known rows.
     values : (|A|, m), the functions on the known rows, centred.
     coefficients : (|A|, m), one column per function.
-    center : (m,), the mean put back after extending; zero where no centring was asked for.
+    center : (m,), the mean, added back after extending; zero without centring.
     """
 
     rows: Array
@@ -71,9 +71,9 @@ class Extension:
 
     @classmethod
     def fit(cls, X: Array, F: Array, kernel: Kernel, solver: Solver, center: bool = True) -> "Extension":
-        """Extend the columns of `F` (n, m), known on all rows of `X` (n, d).
+        """Extension of the columns of `F` (n, m), known on all rows of `X` (n, d).
 
-        An extension decays to zero away from the known rows; with `center` it decays to the mean.
+        Away from the known rows an extension decays to zero, or to the mean with `center`.
         """
         require_compatible(kernel, solver)
         pairs = Pairs.of(X, statistics=kernel.statistics)
@@ -92,7 +92,7 @@ class Extension:
         return extended
 
     def std(self, X: Array) -> Array:
-        """The standard deviation of a value observed at each row of `X`, shape (n, m)."""
+        """Conditional standard deviation of an observation at each row of `X`, shape (n, m)."""
         pairs = self._pairs(X)
         prior = _affinities(self.kernel, pairs, own=True)
         variance = self.factor.variance(_affinities(self.kernel, pairs), prior, self.values)
@@ -103,8 +103,7 @@ class Extension:
         """Ψ_ℓ at the rows of `X`, shape (n, kept)."""
         if not isinstance(self.factor, SpectralFactor):
             raise InvalidInput(
-                "The harmonics are eigenvectors, which only the spectral solver computes; "
-                "use solver='spectral'."
+                "Harmonics are eigenvectors, which only the spectral solver computes; use solver='spectral'."
             )
         K = _affinities(self.kernel, self._pairs(X))
         harmonics: Array = K @ self.factor.eigenvectors / self.factor.eigenvalues

@@ -1,4 +1,4 @@
-"""Rubin's rules: one result of what was estimated from several completed tables."""
+"""Rubin's rules: pool the estimates from several completed tables into one result."""
 
 import math
 from collections.abc import Sequence
@@ -11,10 +11,11 @@ from scipy.special import stdtr, stdtrit
 
 from manifill._arrays import Array
 from manifill._checks import require_number
+from manifill._messages import text_table
 from manifill.errors import InvalidInput
 
-# Degrees of freedom from which Student's distribution is the normal one.
-_MANY = 1e9
+# Degrees of freedom from which Student's t distribution is numerically the normal distribution.
+_MAX_DF = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +24,12 @@ class Pooled:
 
     Attributes
     ----------
-    names : of the estimates.
-    estimate : (p,), their means.
+    names : (p,), names of the estimates.
+    estimate : (p,), means over the tables.
     error : (p,), standard errors: √(within + (1 + 1/m) between).
     df : (p,), degrees of freedom (Barnard and Rubin 1999).
-    within, between : (p,), mean variance within tables, and variance between them.
-    missing_information : (p,), the share of information about each that the missing values held.
+    within, between : (p,), mean variance within tables, and variance between tables.
+    missing_information : (p,), fraction of missing information of each estimate.
     """
 
     names: tuple[str, ...]
@@ -40,30 +41,27 @@ class Pooled:
     missing_information: Array
 
     def interval(self, level: float = 0.95) -> Array:
-        """(p, 2), confidence intervals."""
+        """Confidence intervals, (p, 2)."""
         require_number("level", level, above=0, below=1)
         half = _quantile(self.df, (1 + level) / 2) * self.error
         return np.column_stack([self.estimate - half, self.estimate + half])
 
     @property
     def p_value(self) -> Array:
-        """(p,), of the hypothesis that an estimate is 0."""
+        """Two-sided p-values of the hypothesis that an estimate is 0, (p,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            p: Array = 2 * stdtr(np.minimum(self.df, _MANY), -np.abs(self.estimate / self.error))
+            p: Array = 2 * stdtr(np.minimum(self.df, _MAX_DF), -np.abs(self.estimate / self.error))
         return p
 
     def __str__(self) -> str:
-        width = max([8, *map(len, self.names)])
-        low, high = self.interval().T
-        lines = [
-            f"{'':<{width}}  {'estimate':>10}  {'error':>10}  {'df':>8}  {'95 % interval':>23}  missing info"
+        header = ("", "estimate", "error", "df", "95 % from", "to", "missing information")
+        columns = (self.estimate, self.error, self.df, self.interval(), self.missing_information)
+        forms = ("{:.4g}", "{:.4g}", "{:.1f}", "{:.4g}", "{:.4g}", "{:.2f}")
+        rows = [
+            (name, *(form.format(value) for form, value in zip(forms, row, strict=True)))
+            for name, row in zip(self.names, np.column_stack(columns).tolist(), strict=True)
         ]
-        for i, name in enumerate(self.names):
-            lines.append(
-                f"{name:<{width}}  {self.estimate[i]:>10.4g}  {self.error[i]:>10.4g}  {self.df[i]:>8.1f}  "
-                f"{low[i]:>11.4g} {high[i]:>11.4g}  {self.missing_information[i]:>12.2f}"
-            )
-        return "\n".join(lines)
+        return text_table(header, rows)
 
 
 def pool(
@@ -73,16 +71,16 @@ def pool(
     df: float | None = None,
     names: Sequence[str] | None = None,
 ) -> Pooled:
-    """Pool what was estimated from each of m completed tables, by Rubin's rules.
+    """Pool the estimates from m completed tables by Rubin's rules.
 
     Parameters
     ----------
-    fits : results of statsmodels (with `params` and `bse`), fitted models of scikit-learn (with `coef_` and
-        `intercept_`), or estimates, (m,) or (m, p).
-    errors : (m,) or (m, p), standard errors of the estimates; needed unless the fits know their own.
-    df : degrees of freedom that an estimate would have if nothing were missing, such as rows − parameters;
-        default: those of the fits, or infinitely many.
-    names : of the estimates.
+    fits : m results of statsmodels (with `params` and `bse`), m fitted models of scikit-learn (with `coef_`
+        and `intercept_`), or estimates, (m,) or (m, p).
+    errors : (m,) or (m, p), standard errors of the estimates; required unless the fits have `bse`.
+    df : degrees of freedom of an estimate from complete data, such as rows − parameters; default `df_resid`
+        of the fits, or infinity.
+    names : (p,), names of the estimates; default those of the fits, or x0, x1, ….
 
     Examples
     --------
@@ -91,26 +89,24 @@ def pool(
     (1.1, 0.231)
     """
     if len(fits) < 2:
-        raise InvalidInput(f"Pooling needs the estimates of at least two tables; got {len(fits)}.")
+        raise InvalidInput(f"Pooling needs estimates from at least two tables; got {len(fits)}.")
     Q, own_names = _estimates(fits)
     U = _squared_errors(fits, errors, Q.shape)
-    complete = _complete_df(fits, df)
+    nu_com = _complete_df(fits, df)
     m = len(Q)
     within, between = U.mean(axis=0), Q.var(axis=0, ddof=1)
     total = within + (1 + 1 / m) * between
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(total > 0, (1 + 1 / m) * between / total, 0.0)
-        of_draws = (m - 1) / share**2
-        observed = (
-            (complete + 1) / (complete + 3) * complete * (1 - share) if np.isfinite(complete) else np.inf
-        )
-        nu = np.where(np.isinf(of_draws), observed, 1 / (1 / of_draws + 1 / np.asarray(observed)))
+        nu_tables = (m - 1) / share**2
+        nu_observed = (nu_com + 1) / (nu_com + 3) * nu_com * (1 - share) if np.isfinite(nu_com) else np.inf
+        nu = np.where(np.isinf(nu_tables), nu_observed, 1 / (1 / nu_tables + 1 / np.asarray(nu_observed)))
         increase = np.where(within > 0, (1 + 1 / m) * between / within, np.inf)
-        lost = np.where(np.isinf(increase), 1.0, (increase + 2 / (nu + 3)) / (1 + increase))
+        fraction = np.where(np.isinf(increase), 1.0, (increase + 2 / (nu + 3)) / (1 + increase))
     labels = tuple(map(str, names or own_names or [f"x{i}" for i in range(Q.shape[1])]))
     if len(labels) != Q.shape[1]:
-        raise InvalidInput(f"names must be {Q.shape[1]}, one for each estimate; got {len(labels)}.")
-    return Pooled(labels, Q.mean(axis=0), np.sqrt(total), nu, within, between, lost)
+        raise InvalidInput(f"names must have {Q.shape[1]} entries, one for each estimate; got {len(labels)}.")
+    return Pooled(labels, Q.mean(axis=0), np.sqrt(total), nu, within, between, fraction)
 
 
 def _estimates(fits: Sequence[Any]) -> tuple[Array, list[str] | None]:
@@ -121,13 +117,13 @@ def _estimates(fits: Sequence[Any]) -> tuple[Array, list[str] | None]:
         rows = [np.asarray(fit.params, dtype=np.float64) for fit in fits]
     elif hasattr(first, "coef_"):
         rows = [np.concatenate([np.ravel(fit.intercept_), np.ravel(fit.coef_)]) for fit in fits]
-        known = getattr(first, "feature_names_in_", None)
-        if known is not None and len(known) + 1 == len(rows[0]):
-            names = ["intercept", *known]
+        features = getattr(first, "feature_names_in_", None)
+        if features is not None and len(features) + 1 == len(rows[0]):
+            names = ["intercept", *features]
     else:
         rows = [np.atleast_1d(np.asarray(fit, dtype=np.float64)) for fit in fits]
     if len({row.shape for row in rows}) > 1 or rows[0].ndim != 1:
-        raise InvalidInput("All tables must give the same estimates, a number or a list of numbers each.")
+        raise InvalidInput("All tables must have the same estimates, a number or a list of numbers each.")
     if not np.isfinite(rows).all():
         raise InvalidInput("Estimates must be finite numbers; some of these are not.")
     return np.array(rows), names
@@ -138,7 +134,7 @@ def _squared_errors(fits: Sequence[Any], errors: npt.ArrayLike | None, shape: tu
         errors = [np.asarray(fit.bse, dtype=np.float64) for fit in fits]
     if errors is None:
         raise InvalidInput(
-            "Rubin's rules need the standard error of every estimate; these fits do not know theirs. Give "
+            "Rubin's rules need the standard error of every estimate; these fits have none (`bse`). Give "
             "errors=, one for each estimate of each table."
         )
     U = np.asarray(errors, dtype=np.float64)
@@ -151,8 +147,8 @@ def _squared_errors(fits: Sequence[Any], errors: npt.ArrayLike | None, shape: tu
 
 
 def _quantile(df: Array, probability: float) -> Array:
-    """Of Student's distribution."""
-    quantile: Array = stdtrit(np.minimum(df, _MANY), probability)
+    """Quantiles of Student's t distribution."""
+    quantile: Array = stdtrit(np.minimum(df, _MAX_DF), probability)
     return quantile
 
 

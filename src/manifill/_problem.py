@@ -1,4 +1,4 @@
-"""What is to be filled: checked once, in standard units, and never changed afterwards."""
+"""`Problem`: a table with missing entries, checked and standardised once; immutable."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,10 @@ from manifill.errors import InvalidInput
 from manifill.layouts import Layout, shared_scale
 
 DIVERGED = 1e4
-"""Standard deviations beyond which a fill has run away; observed values lie within √n of the mean."""
+"""Bound on a fill, in standard deviations; a fill that reaches it has diverged.
+
+Observed values lie within √n of the mean. Set by hand, not tuned.
+"""
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -22,23 +25,24 @@ Groups = tuple[tuple[int, ...], ...]
 class Scaling:
     """Mean and sample standard deviation of each column's observed values.
 
-    Homogeneous columns, such as pixels, share one standard deviation, and those of a channel one mean.
-    Values are first divided by `magnitude`, the largest absolute value of the column, so that columns of
-    1e-300 or 1e300 neither vanish nor overflow on the way.
+    Homogeneous columns, such as pixels, share one standard deviation, and those of a channel share one mean.
+    Standardised units: Z = weight · (X / magnitude − center) / std.
     """
 
     magnitude: Array
+    """(d,), largest absolute values, divided out so that columns of 1e±300 neither underflow nor overflow."""
     center: Array
+    """(d,), means, in magnitudes."""
     std: Array
-    """0 for constant columns: there is nothing to draw or learn."""
+    """(d,), standard deviations, in magnitudes; 0 for constant columns, in which nothing is learned."""
     weight: Array
-    """Standard units in a standard deviation: what a column counts when rows are compared."""
+    """(d,), weights of the columns in distances between rows: the standard deviation of Z."""
 
     @classmethod
     def of(
         cls, X: Array, M: Mask, weight: npt.ArrayLike | None = None, channel: Indices | None = None
     ) -> "Scaling":
-        """From the values that are not missing; `channel` (d,) is that of homogeneous columns."""
+        """Scaling by the known values; `channel` (d,) are the channels of homogeneous columns, else None."""
         if channel is not None:
             return cls._shared(X, M, channel)
         known = ~M
@@ -49,7 +53,7 @@ class Scaling:
         magnitude = np.where(np.isfinite(magnitude) & (magnitude > 0), magnitude, 1.0)
         relative = np.where(known, X, 0.0) / magnitude
         constant = ~(high > low)
-        # The mean of equal values can miss them by a rounding; their own value cannot.
+        # The mean of equal values may differ from them by rounding, so a constant column uses the value.
         center = np.where(constant & np.isfinite(low), low / magnitude, relative.sum(axis=0) / count)
         deviation = np.where(known, relative - center, 0.0)
         std = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
@@ -74,7 +78,7 @@ class Scaling:
 
     @property
     def scale(self) -> Array:
-        """A standard unit, in magnitudes."""
+        """One standardised unit, in magnitudes."""
         return self.std / self.weight
 
     @property
@@ -88,10 +92,9 @@ class Scaling:
         return self.center * self.magnitude
 
     def standardise(self, X: Array) -> Array:
-        """User's units → standard units; constant columns → 0.
+        """User's units → standardised units; constant columns → 0.
 
-        New rows may lie absurdly far out; beyond a million stds they are held, so that powers of them
-        stay finite.
+        Clipped to ±1e6, so that powers of extreme values in new rows stay finite.
         """
         step = np.where(self.std > 0, self.scale, 1.0)
         with np.errstate(over="ignore"):
@@ -99,7 +102,7 @@ class Scaling:
         return np.where(self.std > 0, np.clip(standard, -1e6, 1e6), 0.0)
 
     def restore(self, Z: Array) -> Array:
-        """Standard units → user's units."""
+        """Standardised units → user's units."""
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
             restored = (Z * self.scale + self.center) * self.magnitude
@@ -108,22 +111,22 @@ class Scaling:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A table with missing entries, in standard units. Make one with `Problem.of`.
+    """A table with missing entries, in standardised units. Make one with `Problem.of`.
 
     Attributes
     ----------
-    given : (N, d), the table as it came; NaN where missing.
-    rows : (n,), the rows that take part, in order of time where they have moments. Rows without any observed
-        value carry no information: they take part only where moments or a layout tell something of them.
-        The others are given the column means by `restore`.
-    scaling : how units are changed.
-    Z : (n, d), standardised; 0, the mean, where missing.
+    given : (N, d), the table as given; NaN where missing.
+    rows : (n,), indices of the rows in use, sorted by time if rows have moments. Rows without any observed
+        value are in use only if there are moments or a layout, from which they can be filled. `restore` fills
+        the other ones with the column means.
+    scaling : means and standard deviations of the columns.
+    Z : (n, d), the rows in use, standardised; 0, the mean, where missing.
     M : (n, d), True where missing.
-    bounds : (2, d), lowest and highest value a fill may take, in the user's units.
-    groups : columns that are left out together, such as the dummies of one variable.
-    n_context : how many of the last columns only help to compare rows; they are complete, and never held out.
-    layout : how columns lie to each other; None where nothing is known of it.
-    moments : (N,), when each row of the table was measured; None where rows have no order.
+    bounds : (2, d), lowest and highest imputed values, in the user's units.
+    groups : columns that are left out together, such as the dummy columns of one variable.
+    n_context : number of last columns that are only used to compare rows; complete, and never held out.
+    layout : geometry of the columns; None if unknown.
+    moments : (N,), times of the rows of the table; None if rows have no order.
     """
 
     given: Table
@@ -149,18 +152,18 @@ class Problem:
         layout: Layout | None = None,
         moments: npt.ArrayLike | None = None,
     ) -> "Problem":
-        """Check and standardise.
+        """Check and standardise a table.
 
         Parameters
         ----------
-        X : (N, d), finite numbers, and NaN where a value is missing; no column without a value, unless
+        X : (N, d), finite numbers, or NaN where missing. Every column must have an observed value, unless
             columns are homogeneous.
-        groups : lists of columns left out together; columns in none of them stand alone.
-        bounds : (2, d), lowest and highest value of each column's fills; None for no bounds.
-        weights : (d,), above 0: what each column counts when rows are compared; None for 1 each.
-        n_context : how many of the last columns, all complete, only help to compare rows.
-        layout : how columns lie to each other.
-        moments : (N,), finite: when each row was measured, in any unit and order.
+        groups : lists of columns that are left out together; every other column is a group of its own.
+        bounds : (2, d), lowest and highest imputed value of each column; None for no bounds.
+        weights : (d,), above 0, weights of the columns in distances between rows; None for 1 each.
+        n_context : number of last columns that are only used to compare rows; they must be complete.
+        layout : geometry of the columns.
+        moments : (N,), finite, times of the rows, in any unit and order.
         """
         given = _checked_table(X, layout)
         missing = np.isnan(given)
@@ -170,7 +173,7 @@ class Problem:
             raise InvalidInput(f"weights must be {d} finite numbers above 0, one for each column.")
         if n_context and (n_context >= d or missing[:, d - n_context :].any()):
             raise InvalidInput(
-                f"n_context must be less than the {d} columns, of which the last n_context must be complete; "
+                f"n_context must be less than the {d} columns, and the last n_context must be complete; "
                 f"got {n_context}."
             )
         when = None if moments is None else frozen(np.array(moments, dtype=np.float64))
@@ -198,7 +201,7 @@ class Problem:
         )
 
     def like(self, given: Table, **changes: Any) -> "Problem":
-        """The same problem of another table, with units of its own."""
+        """The problem with another table, standardised anew, and other settings if given in `changes`."""
         settings: dict[str, Any] = {
             "groups": self.groups,
             "bounds": self.bounds,
@@ -210,7 +213,7 @@ class Problem:
         return Problem.of(given, **(settings | changes))
 
     def take(self, which: Any) -> "Problem":
-        """Only these of the rows that take part, in the same units."""
+        """The problem of some of the rows in use, with the same scaling."""
         rows = self.rows[which]
         return replace(
             self,
@@ -223,7 +226,7 @@ class Problem:
 
     @cached_property
     def without_empty_rows(self) -> "Problem":
-        """Only the rows with an observed value, which are all that a kernel between rows can use."""
+        """The problem of the rows with an observed value; a kernel between rows can use no others."""
         some = ~self.M.all(axis=1)
         return self if some.all() else self.take(np.flatnonzero(some))
 
@@ -234,12 +237,12 @@ class Problem:
 
     @property
     def times(self) -> Array:
-        """(n,), the moments of the rows that take part, the earliest first; else their numbers."""
+        """(n,), times of the rows in use, in ascending order; without moments, the indices of the rows."""
         return np.asarray(self.rows if self.moments is None else self.moments[self.rows], dtype=np.float64)
 
     @cached_property
     def deviations(self) -> Array:
-        """(n, d), `Z` in standard deviations of the columns, whatever they count when rows are compared."""
+        """(n, d), `Z` in standard deviations of the columns, without the weights of the columns."""
         return frozen(self.Z / self.scaling.weight)
 
     @property
@@ -248,17 +251,17 @@ class Problem:
 
     @cached_property
     def to_learn(self) -> Mask:
-        """(n, d), the missing entries of columns that vary and are known in some of the rows."""
+        """(n, d), the missing entries of columns that are not constant and have a known entry."""
         return frozen(self.M & (self.scaling.std > 0) & ~self.M.all(axis=0))
 
     @cached_property
     def incomplete(self) -> Mask:
-        """(d,), the columns with something to learn."""
+        """(d,), True for columns with an entry in `to_learn`."""
         return frozen(np.asarray(self.to_learn.any(axis=0)))
 
     @cached_property
     def standard_bounds(self) -> Array:
-        """`bounds` in standard units; farther out than `DIVERGED` only where the user's leave no choice."""
+        """(2, d), `bounds` in standardised units, within ±`DIVERGED` unless `bounds` exclude that range."""
         low, high = self.scaling.standardise(self.bounds)
         return frozen(
             np.array(
@@ -267,29 +270,29 @@ class Problem:
         )
 
     def has_diverged(self, Z: Array) -> bool:
-        """Has a fill gone as far out as it may, where it need not?"""
+        """Does a fill reach ±`DIVERGED` in a column whose bounds allow smaller values?"""
         if float(abs(Z).max()) < DIVERGED:
             return False
         Z, (low, high) = to_numpy(Z), self.standard_bounds
         return bool(((np.abs(Z) >= DIVERGED) & (low < DIVERGED) & (high > -DIVERGED)).any())
 
     def restore(self, Z: Array) -> Table:
-        """The completed table in the user's units and type."""
-        whole = np.zeros(self.given.shape)  # rows that take no part: the means
-        whole[self.rows] = to_numpy(Z)
-        return self.complete(self.given, whole)
+        """The completed table (N, d) in the user's units and dtype."""
+        every_row = np.zeros(self.given.shape)  # rows that are not in use get the column means
+        every_row[self.rows] = to_numpy(Z)
+        return self.complete(self.given, every_row)
 
     def complete(self, given: Table, Z: Array) -> Table:
-        """Rows in the user's units, with `Z` where they are NaN; the rest comes back bit for bit."""
+        """Rows in the user's units, with `Z` where they are NaN; known values are unchanged."""
         largest = np.finfo(given.dtype).max
         fill = np.clip(np.clip(self.scaling.restore(Z), *self.bounds), -largest, largest)
         return np.where(np.isnan(given), fill.astype(given.dtype), given)
 
 
 def _checked_table(X: npt.ArrayLike, layout: Layout | None) -> Table:
-    given = np.array(X)  # a copy: what the caller does to theirs must not reach us
+    given = np.array(X)  # a copy: later changes of the caller's array must have no effect
     if given.ndim != 2:
-        raise InvalidInput(f"X must be a table with two dimensions, rows and columns; got {given.ndim}.")
+        raise InvalidInput(f"X must have two dimensions, rows and columns; got {given.ndim}.")
     if given.dtype not in (np.float32, np.float64):
         given = given.astype(np.float64)
     if np.isinf(given).any():
@@ -303,7 +306,7 @@ def _checked_table(X: npt.ArrayLike, layout: Layout | None) -> Table:
         layout.shape(given.shape[1])
     if layout is not None and layout.homogeneous:
         if missing.all():
-            raise InvalidInput("Something must be known to fill the rest from; all of X is missing.")
+            raise InvalidInput("X must have an observed value; all of its entries are missing.")
     elif missing.all(axis=0).any():
         empty = np.flatnonzero(missing.all(axis=0)).tolist()
         raise InvalidInput(f"Every column must have an observed value; columns {empty} have none. Drop them.")
@@ -314,7 +317,7 @@ def _checked_bounds(bounds: npt.ArrayLike | None, d: int) -> Array:
     limits = np.array([[-np.inf] * d, [np.inf] * d] if bounds is None else bounds, dtype=np.float64)
     if limits.shape != (2, d) or not (limits[0] <= limits[1]).all():
         raise InvalidInput(
-            f"bounds must be two rows of {d} numbers, lowest and highest, each lowest ≤ its highest."
+            f"bounds must be two rows of {d} numbers, lowest and highest, with lowest ≤ highest."
         )
     return limits
 
@@ -325,14 +328,14 @@ def _are_weights(weights: npt.NDArray[np.generic], d: int) -> bool:
 
 
 def _complete_groups(groups: Sequence[Sequence[int]], d: int) -> Groups:
-    """The groups given, and every other column as a group of its own, in the order of the columns."""
+    """The groups given, and every other column as a group of its own, sorted by first column."""
     given = [tuple(int(column) for column in group) for group in groups]
-    members = [column for group in given for column in group]
-    grouped = set(members)
-    outside = [column for column in members if not 0 <= column < d]
-    if outside or len(grouped) < len(members) or not all(given):
+    listed = [column for group in given for column in group]
+    grouped = set(listed)
+    outside = [column for column in listed if not 0 <= column < d]
+    if outside or len(grouped) < len(listed) or not all(given):
         raise InvalidInput(
-            f"groups must be non-empty lists of columns between 0 and {d - 1}, no column twice; got {given}."
+            f"groups must be non-empty lists of columns from 0 to {d - 1}, each at most once; got {given}."
         )
     alone: list[tuple[int, ...]] = [(column,) for column in range(d) if column not in grouped]
     return tuple(sorted(given + alone))

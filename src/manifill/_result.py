@@ -1,4 +1,4 @@
-"""`Fitted`: what a fit leaves behind. Estimators, reports, saved models and the command line read it."""
+"""`Fitted`: the result of a fit, read by estimators, reports, saved models and the command line."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,26 +21,27 @@ from manifill._validation import Accuracy, Errors, Evidence
 from manifill.errors import InvalidInput
 from manifill.solvers import AnySolver
 
-Judged = tuple[Evidence, Accuracy]
+Validated = tuple[Evidence, Accuracy]
+"""Held-out entries with their imputed values, and the accuracy of every column."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A completed table, how sure each value is, and what fills new rows.
+    """A completed table, with intervals, draws, accuracy, and a model for new rows.
 
     Attributes
     ----------
-    problem : what was filled.
-    fill : the fill; a blend where several fillers took part.
-    weights : filler's name → its weight in the blend.
-    filler_errors : filler's name → its own error on held-out entries, in standard deviations.
-    fillers : all that could take part.
-    fills : what those gave that were run, by name.
-    tuning : how the sweep was tuned; None where kernel and solver were given, or no sweep took part.
+    problem : the problem that was filled.
+    fill : the fill; a blend if there are several fillers.
+    weights : name of the filler → its weight in the blend.
+    filler_errors : name of the filler → its own RMS error on held-out entries, in standard deviations.
+    fillers : all fillers that are suited to the problem.
+    fills : name → fill, of the fillers that were run.
+    tuning : result of tuning the sweep; None if kernel and solver were given, or there is no sweep.
     run : device and threads.
-    seed : for what is found when first asked for.
-    judged : what held-out entries say, and the accuracy of every column; or what finds both when they are
-        first asked for.
+    seed : random seed of fills that are computed on first use.
+    validated : held-out entries and the accuracy of every column; or a function that computes both on first
+        use.
     """
 
     problem: Problem
@@ -52,7 +53,7 @@ class Fitted:
     tuning: Tuning | None
     run: Run
     seed: int
-    judged: Judged | Callable[[], Judged] = field(repr=False)
+    validated: Validated | Callable[[], Validated] = field(repr=False)
 
     @property
     def X(self) -> Table:
@@ -61,53 +62,53 @@ class Fitted:
 
     @property
     def sweeper(self) -> Sweeper | None:
-        """The sweep, where it took part."""
+        """The sweep; None if it is not among the fillers."""
         return next((one for one in self.fillers if isinstance(one, Sweeper)), None)
 
     @property
     def ensemble(self) -> Ensemble:
-        """Kernels and solvers between rows, with weights."""
+        """Kernels between rows and solvers, with weights."""
         if self.sweeper is not None:
             return self.sweeper.ensemble
         return Ensemble.of(KERNEL, cast(AnySolver, Field.solver))
 
     @property
     def schedule(self) -> Schedule:
-        """Which columns are left out together."""
+        """The blocks of columns that are left out together."""
         return Schedule(self.problem.shape[1]) if self.sweeper is None else self.sweeper.schedule
 
     @property
     def max_sweeps(self) -> int:
-        """The limit of sweeps in use."""
+        """The limit on the number of sweeps."""
         return self.fill.sweep if self.sweeper is None else self.sweeper.max_sweeps
 
     @cached_property
-    def _judged(self) -> Judged:
-        return self.judged() if callable(self.judged) else self.judged
+    def _validated(self) -> Validated:
+        return self.validated() if callable(self.validated) else self.validated
 
     @property
     def evidence(self) -> Evidence:
-        """What held-out entries say; where nothing was chosen with them, found when first asked for."""
-        return self._judged[0]
+        """Held-out entries and their imputed values; computed on first use if nothing was tuned."""
+        return self._validated[0]
 
     @property
     def accuracy(self) -> Accuracy:
-        """What to expect of the fills, column by column."""
-        return self._judged[1]
+        """Expected accuracy of every column."""
+        return self._validated[1]
 
     @cached_property
     def errors(self) -> Errors:
-        """Errors to expect of every filled value, in standard units."""
+        """Expected errors of the imputed values."""
         return Errors(self.problem, to_numpy(self.fill.Z), self.evidence)
 
     def intervals(self, level: float, limits: Array) -> tuple[Table, Table]:
-        """Lower and upper ends that hold each missing value with this probability, within limits (2, d)."""
+        """Lower and upper ends of intervals with coverage `level`, clipped to limits (2, d)."""
         require_number("level", level, above=0, below=1)
         half = self.errors.half_widths(level) * self.problem.scaling.weight
         return self._table(self.errors.Z - half, limits), self._table(self.errors.Z + half, limits)
 
-    def draws(self, m: int, rng: np.random.Generator, limits: Array, chosen: Groups = ()) -> Iterator[Table]:
-        """Completed tables whose fills are drawn from what the missing values may be."""
+    def draws(self, m: int, rng: np.random.Generator, limits: Array, one_hot: Groups = ()) -> Iterator[Table]:
+        """Multiple imputation: m completed tables, with missing values drawn from their distribution."""
         require_number("m", m, least=1, whole=True)
         alone = self.sweeper if len(self.fillers) == 1 else None
         drawn = draws(
@@ -115,7 +116,7 @@ class Fitted:
             m,
             rng,
             bounds=self.problem.scaling.standardise(limits),
-            chosen=chosen,
+            one_hot=one_hot,
             ensemble=None if alone is None else alone.ensemble,
             field=self._field,
             run=self.run,
@@ -124,7 +125,7 @@ class Fitted:
 
     @property
     def _field(self) -> tuple[FieldFiller, FieldFill] | None:
-        """The field's filler and the last of its fills, where it took part."""
+        """The field filler and the last of its fills; None if it was not run."""
         last = None
         for fill in self.fills.values():
             last = fill if isinstance(fill, FieldFill) else last
@@ -132,10 +133,12 @@ class Fitted:
         return None if last is None or filler is None else (filler, last)
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
-        """Fill new rows (m, d) in the user's units, each on its own; `moments` is when they were measured."""
+        """Fill new rows (m, d) in the user's units, each on its own; `moments` (m,) are their times."""
         extension = self._extension if moments is None else self._extension_in_time
         if extension is None:
-            raise InvalidInput("None of the methods that filled this table can fill new rows.")
+            raise InvalidInput(
+                "None of the methods that filled this table can fill new rows. Fit on all rows together."
+            )
         return extension.complete(given, moments)
 
     @cached_property
@@ -147,7 +150,7 @@ class Fitted:
         return self._best_extension(self.fillers)
 
     def _best_extension(self, fillers: Sequence[Filler]) -> Extension | None:
-        """Of the fillers that can fill new rows, the one with the smallest error on held-out entries."""
+        """Model for new rows, of the filler with the smallest error on held-out entries that has one."""
         able = [one for one in fillers if one.extends]
         for filler in sorted(able, key=lambda one: self.filler_errors.get(one.name, math.inf)):
             fill = self.fill if isinstance(filler, FieldFiller) else self.fill_of(filler)
@@ -157,7 +160,7 @@ class Fitted:
         return None
 
     def fill_of(self, filler: Filler) -> Fill:
-        """The fill of a filler; one that did not count is run when its fill is asked for."""
+        """The fill of a filler; computed here if the filler had no weight and was not run."""
         if filler.name in self.fills:
             return self.fills[filler.name]
         before = next((one for one in self.fillers if one.name == filler.after), None)
@@ -167,6 +170,6 @@ class Fitted:
         return fill
 
     def _table(self, Z: Array, limits: Array) -> Table:
-        """The completed table in the user's units, with Z where values are missing, held to limits."""
+        """The completed table in the user's units, with missing values from Z, clipped to limits."""
         problem = replace(self.problem, bounds=frozen(limits))
         return problem.restore(Z)

@@ -1,9 +1,8 @@
-"""Threads that share the work between rows and columns, each with one BLAS thread.
+"""A thread pool for work on rows and columns; while it runs, BLAS uses one thread per call.
 
-Many small factorisations are up to six times slower with several BLAS threads than with one thread each,
-side by side; and where anything else keeps the cores busy, BLAS threads that wait for each other made large
-ones up to thirty times slower. So while a sweep runs BLAS is held to one thread and the work is shared out
-here; afterwards everything is as it was.
+Many small factorisations are up to six times slower with several BLAS threads than side by side in our own
+threads. On a busy machine, BLAS threads that wait for each other made large factorisations up to thirty
+times slower (docs/notes/speed.md). So BLAS is limited to one thread while a sweep runs, and then restored.
 """
 
 import numbers
@@ -24,20 +23,23 @@ from manifill._checks import complaint
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-# Numbers a pass over pairs holds at a time: half a megabyte, so that it stays in a core's own cache.
+# Numbers that a pass over pairs of rows handles at a time: 0.5 MB, which fits into the cache of one core.
 _CACHED = 65_536
-# Multiplications that one thread does before another is awake.
+# Multiplications below which a product is not worth sharing, and the pieces of one that is.
 _SMALL_PRODUCT = 1_000_000
 _PIECES = 4
 
 
 class _Blas:
-    """The threads of BLAS, one process-wide setting: the first to hold it saves it, the last restores it."""
+    """The number of BLAS threads, a process-wide setting: the first holder saves it, the last restores it.
+
+    threadpoolctl alone does not count holders: of two fits that overlap in two threads, the second would
+    restore the limit that the first had set.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._holders = 0
-        self._owing = False
 
     @cached_property
     def _libraries(self) -> ThreadpoolController:
@@ -45,61 +47,47 @@ class _Blas:
 
     @property
     def n_threads(self) -> int:
-        """How many BLAS may use, when nobody holds it."""
+        """How many threads BLAS uses when nobody holds it."""
         with self._lock:
-            return self._saved if self._holders or self._owed() else self._current()
+            if self._holders:
+                return self._saved
+            return max((library["num_threads"] for library in self._libraries.info()), default=1)
 
     def hold(self) -> None:
-        """One thread from now on."""
+        """Limit BLAS to one thread."""
         with self._lock:
-            if self._holders == 0 and not self._owed():
-                self._saved = self._current()
+            if self._holders == 0:
+                self._saved = self.n_threads
                 self._limit = self._libraries.limit(limits=1)
-                self._let_others_set()
+                self._release_control()
             self._holders += 1
 
     def release(self) -> None:
-        """As it was, unless another still holds it."""
+        """Restore the number of threads, unless somebody else still holds the limit."""
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
-                self._restore()
+                self._limit.restore_original_limits()
+                self._release_control()
 
-    def _owed(self) -> bool:
-        """Is BLAS still at one thread, since another thread had control of it when it was released?"""
-        if self._owing:
-            self._restore()
-        return self._owing
-
-    def _restore(self) -> None:
-        self._limit.restore_original_limits()
-        self._let_others_set()
-        self._owing = self._current() < self._saved
-
-    def _let_others_set(self) -> None:
-        """Give up control: threadpoolctl from 3.8 ignores all threads but the last that set OpenBLAS.
-
-        The last to release it need not be the first that held it.
-        """
+    def _release_control(self) -> None:
+        """Let other threads set limits too; from 3.8 on, threadpoolctl listens to one thread at a time."""
         for library in self._libraries.lib_controllers:
-            give_up = getattr(library, "clear_controlling_thread", None)
-            if give_up is not None:
-                give_up()
-
-    def _current(self) -> int:
-        return max((library["num_threads"] for library in self._libraries.info()), default=1)
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread()
 
 
 _blas = _Blas()
 
 
 class Workers:
-    """As many threads as asked for, at work inside a `with` statement.
+    """A thread pool, active inside a `with` statement.
 
     Parameters
     ----------
-    n_jobs : as in joblib: a number of threads, -1 for all cores. None is what `joblib.parallel_config` says,
-        and otherwise the number of threads that BLAS may use (`OMP_NUM_THREADS`, `threadpool_limits`).
+    n_jobs : as in joblib: a number of threads, or -1 for all cores. With None it is the number set by
+        `joblib.parallel_config`, 1 inside a job of joblib's, and otherwise the number of threads that BLAS
+        may use (`OMP_NUM_THREADS`, `threadpool_limits`).
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -111,40 +99,41 @@ class Workers:
     @cached_property
     def count(self) -> int:
         """The number of threads."""
-        agreed = joblib.effective_n_jobs(self.n_jobs)
-        if self.n_jobs is None and agreed == 1 and not _joblib_says_one():
-            agreed = _blas.n_threads
-        return int(agreed)
+        count = joblib.effective_n_jobs(self.n_jobs)
+        inside_a_job = joblib.parallel.get_active_backend()[0].nesting_level
+        if self.n_jobs is None and count == 1 and not inside_a_job:
+            count = _blas.n_threads
+        return int(count)
 
     def __enter__(self) -> Self:
         self._pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
         _blas.hold()
-        self._token = _at_work.set(self)
+        self._token = _active.set(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _at_work.reset(self._token)
+        _active.reset(self._token)
         _blas.release()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
     def each(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
-        """The function of every task, in their order."""
+        """Apply the function to every task; results in the order of the tasks."""
         run = map if self._pool is None else self._pool.map
         return list(run(function, tasks))
 
 
-_at_work: ContextVar[Workers | None] = ContextVar("workers", default=None)
+_active: ContextVar[Workers | None] = ContextVar("workers", default=None)
 
 
 def share(function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
-    """The function of every task, in their order, by the workers at work or else one after the other."""
-    workers = _at_work.get()
+    """Apply the function to every task in the active `Workers`, or one after the other if there are none."""
+    workers = _active.get()
     return [function(task) for task in tasks] if workers is None else workers.each(function, tasks)
 
 
 def share_rows(function: Callable[[slice], None], n: int, width: int) -> None:
-    """Call the function with slices of n rows, each small enough that `width` numbers a row stay in cache."""
+    """Call the function with slices of n rows, so short that `width` numbers per row stay in the cache."""
     size = max(1, _CACHED // max(1, width))
     slices = [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
@@ -152,25 +141,18 @@ def share_rows(function: Callable[[slice], None], n: int, width: int) -> None:
         for rows in some:
             function(rows)
 
-    lots = min(len(slices), 2 * n_workers())  # few tasks: handing one over costs as much as a small slice
-    share(run, [slices[lot::lots] for lot in range(lots)])
-
-
-def _joblib_says_one() -> bool:
-    """Has somebody asked for one job, by `parallel_config` or by running us in a job of theirs?"""
-    backend, n_jobs = joblib.parallel.get_active_backend()
-    asked = getattr(joblib.parallel._backend, "config", None)
-    return bool(backend.nesting_level) or (n_jobs == 1 and asked is not None and asked.get("n_jobs") == 1)
+    n_tasks = min(len(slices), 2 * n_workers())  # few: starting a task costs as much as a small slice
+    share(run, [slices[i::n_tasks] for i in range(n_tasks)])
 
 
 def n_workers() -> int:
-    """How many threads `share` would use."""
-    workers = _at_work.get()
+    """How many threads `share` uses."""
+    workers = _active.get()
     return 1 if workers is None else workers.count
 
 
 def symmetric_product(A: Any, B: Any) -> Any:
-    """A @ B where that is symmetric: five eighths of the work, shared out."""
+    """A @ B for a symmetric product: only 5/8 of it are computed, in threads."""
     C = np.empty((len(A), len(A)), dtype=np.result_type(A, B))
     tiles = list(pairwise(np.linspace(0, len(A), 5).astype(int).tolist()))
 
@@ -185,11 +167,11 @@ def symmetric_product(A: Any, B: Any) -> Any:
 
 
 def product(A: Any, B: Any) -> Any:
-    """A @ B, its rows shared out; tensors are left to their own device."""
+    """A @ B, with the rows of A shared among threads; tensors are multiplied on their device."""
     if not isinstance(A, np.ndarray) or A.size * B.shape[1] < _SMALL_PRODUCT:
         return A @ B
     C = np.empty((len(A), B.shape[1]), dtype=np.result_type(A, B))
-    # The same pieces whatever the number of threads, so that the roundings are the same too.
+    # The same pieces for any number of threads, so that rounding is the same too.
     cuts = np.linspace(0, len(A), _PIECES + 1).astype(int).tolist()
     share(lambda rows: np.matmul(A[rows[0] : rows[1]], B, out=C[rows[0] : rows[1]]), pairwise(cuts))
     return C

@@ -1,6 +1,6 @@
-"""Make holes on purpose. Every function returns a mask, True where a value is to be removed.
+"""Amputation: remove values on purpose. Every function returns a mask, True where a value is to be removed.
 
-`np.where(mask, np.nan, X)` then has the holes. The same random_state gives the same mask.
+`np.where(mask, np.nan, X)` is the incomplete table. The same random_state gives the same mask.
 """
 
 import numpy as np
@@ -23,32 +23,32 @@ def _table(X: npt.ArrayLike) -> Array:
     table = np.asarray(X, dtype=np.float64)
     if table.ndim != 2:
         raise InvalidInput(f"X must be a table with two dimensions; got {table.ndim}.")
-    gaps = np.isnan(table).any(axis=0)
-    if gaps.any():
+    incomplete = np.isnan(table).any(axis=0)
+    if incomplete.any():
         raise InvalidInput(
-            "X must be complete, since its values decide what goes missing; "
-            f"columns {np.flatnonzero(gaps).tolist()} have gaps. Remove or fill them first."
+            "X must be complete, because its values determine which entries are removed; columns "
+            f"{np.flatnonzero(incomplete).tolist()} have missing entries. Remove or fill them first."
         )
     return table
 
 
 def _probability(driver: Array, rate: float, strength: float) -> Array:
-    """Chances (n,) that rise with the rank of `driver` and are `rate` on average."""
+    """Probabilities (n,) that increase with the rank of `driver` and have mean `rate`."""
     require_number("strength", strength)
     if not 1e-12 < rate < 1 - 1e-12 or len(driver) < 2:
         return np.full(len(driver), float(rate))
-    _, place, count = np.unique(driver, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[place]  # equal values share their mean rank
+    _, index, count = np.unique(driver, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[index]  # equal values share their mean rank
     position = (rank - 0.5) / len(driver) - 0.5
     logit = strength * position
     bound = abs(strength) + 50.0
     shift = brentq(lambda a: expit(a + logit).mean() - rate, -bound, bound)
-    chance: Array = expit(shift + logit)
-    return chance
+    probability: Array = expit(shift + logit)
+    return probability
 
 
 def mcar(shape: tuple[int, ...], rate: float, random_state: Seed = None) -> Mask:
-    """Missing completely at random: every value with probability `rate`, whatever it is.
+    """Missing completely at random (MCAR): every entry with probability `rate`, whatever its value.
 
     Examples
     --------
@@ -68,14 +68,15 @@ def mar(
     driver: int | None = None,
     strength: float = 6.0,
 ) -> Mask:
-    """Missing at random: the rank of an observed column decides how likely the others are missing.
+    """Missing at random (MAR): the probability depends on the rank of the row in one complete column.
 
     Parameters
     ----------
     X : (n, d), complete.
-    rate : share of the values missing in all columns but the driver, which stays complete.
-    driver : the column that decides; None draws one.
-    strength : log-odds between the lowest and the highest rank; 0 is MCAR, negative hits low values.
+    rate : share of missing entries in all columns except the driver, which stays complete.
+    driver : index of the complete column; None draws one.
+    strength : difference in log-odds between the highest and the lowest rank. 0 is MCAR; if negative, low
+        ranks are removed more often.
 
     Examples
     --------
@@ -94,20 +95,21 @@ def mar(
     if driver is not None:
         require_number("driver", driver, least=0, most=d - 1, whole=True)
     column = int(rng.integers(d)) if driver is None else driver
-    chance = _probability(table[:, column], rate, strength)
-    mask = rng.random((n, d)) < chance[:, None]
+    probability = _probability(table[:, column], rate, strength)
+    mask = rng.random((n, d)) < probability[:, None]
     mask[:, column] = False
     return mask
 
 
 def mnar(X: npt.ArrayLike, rate: float, random_state: Seed = None, *, strength: float = 6.0) -> Mask:
-    """Missing not at random: the rank of the value itself decides how likely it is missing.
+    """Missing not at random (MNAR): the probability depends on the rank of the value in its own column.
 
     Parameters
     ----------
     X : (n, d), complete.
-    rate : share of the values missing in each column.
-    strength : log-odds between the lowest and the highest rank; 0 is MCAR, negative hits low values.
+    rate : share of missing entries in each column.
+    strength : difference in log-odds between the highest and the lowest rank. 0 is MCAR; if negative, low
+        values are removed more often.
 
     Examples
     --------
@@ -119,11 +121,11 @@ def mnar(X: npt.ArrayLike, rate: float, random_state: Seed = None, *, strength: 
     """
     _check_rate(rate)
     table = _table(X)
-    chance = np.column_stack([_probability(column, rate, strength) for column in table.T])
-    return np.random.default_rng(random_state).random(table.shape) < chance
+    probability = np.column_stack([_probability(column, rate, strength) for column in table.T])
+    return np.random.default_rng(random_state).random(table.shape) < probability
 
 
-def _stack(shape: tuple[int, ...]) -> tuple[int, int, int]:
+def _check_stack(shape: tuple[int, ...]) -> tuple[int, int, int]:
     if len(shape) != 3 or min(shape) < 1:
         raise InvalidInput(f"shape must be (images, height, width), all at least 1; got {shape}.")
     return shape
@@ -132,7 +134,7 @@ def _stack(shape: tuple[int, ...]) -> tuple[int, int, int]:
 def blocks(
     shape: tuple[int, int, int], size: int | tuple[int, int], random_state: Seed = None, *, count: int = 1
 ) -> Mask:
-    """`count` rectangles of `size` (height, width) at random places in every image of a stack.
+    """`count` rectangles of `size` (height, width) at random positions in every image of a stack.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def blocks(
     >>> blocks((5, 16, 16), (4, 6), random_state=0).sum(axis=(1, 2))
     array([24, 24, 24, 24, 24])
     """
-    _, height, width = _stack(shape)
+    _, height, width = _check_stack(shape)
     tall, wide = size if isinstance(size, tuple) and len(size) == 2 else (size, size)
     require_number("height of size", tall, least=1, most=height, whole=True)
     require_number("width of size", wide, least=1, most=width, whole=True)
@@ -160,12 +162,12 @@ def blocks(
 def lines(
     shape: tuple[int, int, int], rate: float, random_state: Seed = None, *, vertical: bool = False
 ) -> Mask:
-    """Whole lines of pixels, each missing with probability `rate` in every image of a stack.
+    """Entire lines of pixels, each missing with probability `rate`, in every image of a stack.
 
     Parameters
     ----------
     shape : (images, height, width).
-    vertical : columns of pixels instead of rows of pixels.
+    vertical : remove columns of pixels instead of rows of pixels.
 
     Examples
     --------
@@ -174,7 +176,7 @@ def lines(
     True
     """
     _check_rate(rate)
-    images, height, width = _stack(shape)
+    images, height, width = _check_stack(shape)
     rng = np.random.default_rng(random_state)
-    gone = rng.random((images, 1, width) if vertical else (images, height, 1)) < rate
-    return np.broadcast_to(gone, shape).copy()
+    missing = rng.random((images, 1, width) if vertical else (images, height, 1)) < rate
+    return np.broadcast_to(missing, shape).copy()

@@ -1,9 +1,9 @@
-"""Everything manifill raises or warns of.
+"""Errors and warnings of manifill.
 
     ManifillError
     ├── InvalidInput (ValueError)          data or a parameter that cannot be used as given
     │   └── IncompatibleKernel             a kernel that this solver or this task cannot use
-    ├── DatasetNotFound (OSError)          a public data set that is nowhere to be found
+    ├── DatasetNotFound (OSError)          a public data set that is not on disk and not downloadable
     ├── NotPositiveDefinite (ValueError)   a matrix that Cholesky cannot factor
     └── MissingDependency (ImportError)    an optional library that is not installed
 
@@ -11,12 +11,12 @@
     ├── EmptyColumnWarning                 a column without any observed value
     └── UnfinishedWarning                  stopped before the first sweep was complete
 
-Every message says what must hold, what was given, and what to do.
+Every message states what must hold, what was given, and what to do.
 """
 
 
 class ManifillError(Exception):
-    """The root of all errors raised on purpose by manifill."""
+    """Base class of all errors raised by manifill."""
 
 
 class InvalidInput(ManifillError, ValueError):
@@ -28,19 +28,19 @@ class IncompatibleKernel(InvalidInput):
 
 
 class NotPositiveDefinite(ManifillError, ValueError):
-    """A matrix that Cholesky cannot factor, even with a little added to its diagonal."""
+    """A matrix that Cholesky cannot factor, even with jitter added to its diagonal."""
 
 
 class DatasetNotFound(ManifillError, OSError):
-    """A public data set that is nowhere to be found; the message says how to get it."""
+    """A public data set that is not on disk and not downloadable; the message states how to get it."""
 
 
 class MissingDependency(ManifillError, ImportError):
-    """An optional library that is not installed; the message holds the command that installs it."""
+    """An optional library that is not installed; the message contains the command that installs it."""
 
 
 class ManifillWarning(UserWarning):
-    """The root of all warnings given by manifill."""
+    """Base class of all warnings of manifill."""
 
 
 class EmptyColumnWarning(ManifillWarning):

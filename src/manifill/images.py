@@ -1,4 +1,4 @@
-"""Damaged pictures, restored from themselves and from each other.
+"""Restoring damaged pictures from their undamaged pixels and from similar pictures.
 
 >>> import numpy as np
 >>> y, x = np.mgrid[:24, :24] / 24
@@ -33,13 +33,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Restoration:
-    """Restored pictures, and how far off held-out pixels were.
+    """Restored pictures, and the error estimated on held-out pixels.
 
     Attributes
     ----------
-    pictures : like the stack that was given, in its type; only missing pixels differ.
-    missing : (n, h, w), what was filled.
-    blend : weights of the methods, and what held-out pixels said; None where nothing could be held out.
+    pictures : array of the shape and dtype of the given stack; only missing pixels differ from it.
+    missing : (n, h, w), True where a pixel was filled in any channel.
+    blend : weights of the fillers and their errors on held-out pixels; None if none could be held out.
     """
 
     pictures: npt.NDArray[Any]
@@ -48,7 +48,7 @@ class Restoration:
 
     @property
     def error(self) -> float:
-        """Root mean square error to expect of filled pixels, in the pictures' units; NaN where unknown."""
+        """Estimated root mean square error of filled pixels, in the pictures' units; NaN if unknown."""
         return float("nan") if self.blend is None else self.blend.error
 
 
@@ -63,23 +63,23 @@ def restore(
     n_jobs: int | None = None,
     return_info: bool = False,
 ) -> Any:
-    """Restore damaged pictures; known pixels come back bit for bit.
+    """Fill the missing pixels of a stack of pictures; known pixels are returned unchanged.
 
     Parameters
     ----------
-    stack : (n, h, w) or (n, h, w, channels), whole numbers or floats; NaN is missing. One picture is a stack
-        of one.
-    mask : (n, h, w), (h, w) for all pictures alike, or of the stack's shape; True or non-zero is missing.
-    ordered : do pictures follow each other in time?
-    bounds : lowest and highest value of filled pixels: "observed" for the range of the known ones, a pair, or
+    stack : (n, h, w) or (n, h, w, channels), integers or floats; NaN is missing. Pass a single picture with
+        n = 1.
+    mask : (n, h, w), (h, w) to use it for all pictures, or the shape of the stack; nonzero is missing.
+    ordered : bool, whether the pictures are in order of time.
+    bounds : range of filled pixels: "observed" for the range of the known ones, a pair (lowest, highest), or
         None.
-    random_state : the same number gives the same pictures.
-    device : None, "auto", "cuda" or another device of torch's.
-    n_jobs : threads, as in joblib.
-    return_info : return a `Restoration`, with what held-out pixels say of errors, instead of the pictures.
+    random_state : None, int, or numpy random generator; an int makes the result reproducible.
+    device : None, "auto", "cuda" or another torch device.
+    n_jobs : int, number of threads, as in joblib.
+    return_info : bool, return a `Restoration`, which includes an error estimate, instead of the pictures.
     """
     if isinstance(stack, np.ma.MaskedArray):
-        raise InvalidInput("Masked arrays are not read; give stack.data, and stack.mask as the mask.")
+        raise InvalidInput("Masked arrays are not supported; give stack.data, and stack.mask as the mask.")
     try:
         given = np.asarray(stack)
     except ValueError:
@@ -89,39 +89,42 @@ def restore(
     limits = read_limits(bounds, values)
     n, h, w, c = values.shape
     tiler = Tiler((h, w, c), ordered, side_for(np.asarray(missing.all(axis=-1))), find_device(device), n_jobs)
-    most = tiler.rows_at_a_time
-    blend = tiler.validated(values[: min(n, most)], rng, limits)
-    instead = mean_of(values)
-    parts = windows(n, most, min(most // 4, 32) if ordered else 0)
+    window_size = tiler.rows_at_a_time
+    blend = tiler.validate(values[: min(n, window_size)], rng, limits)
+    fallback = mean_of(values)
+    parts = windows(n, window_size, min(window_size // 4, 32) if ordered else 0)
 
-    def filled(i: int) -> npt.NDArray[Any]:
+    def fill_part(i: int) -> npt.NDArray[Any]:
         def tick(share: float) -> None:
-            _log.info("%.0f %% of the pictures", 100 * (i + share) / len(parts))
+            _log.info("%.0f %% of the pictures restored", 100 * (i + share) / len(parts))
 
-        return tiler.fill(values[parts[i].slice], rng, blend, limits, instead, tick)
+        return tiler.fill(values[parts[i].slice], rng, blend, limits, fallback, tick)
 
-    whole = np.stack(list(fade((part, filled(i)) for i, part in enumerate(parts))))
-    pictures = completed(given, whole, missing)
+    restored = np.stack(list(fade((part, fill_part(i)) for i, part in enumerate(parts))))
+    pictures = merge_filled(given, restored, missing)
     return Restoration(pictures, np.asarray(missing.any(axis=-1)), blend) if return_info else pictures
 
 
 def read_stack(
-    given: npt.NDArray[Any], mask: npt.ArrayLike | None, some_known: bool = True
+    given: npt.NDArray[Any], mask: npt.ArrayLike | None, require_known: bool = True
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """The stack as (n, h, w, c), NaN where missing, and where that is."""
+    """Return the stack as floats (n, h, w, c), NaN where missing, and the mask of missing entries.
+
+    Raises InvalidInput if no entry is known and `require_known` is set.
+    """
     if given.ndim not in (3, 4) or not given.size or given.dtype.kind not in "uifb":
         raise InvalidInput(
             "Pictures must be numbers of shape (n, height, width) or (n, height, width, channels); "
             f"got {given.dtype} of shape {given.shape}."
         )
-    wide = given.dtype.itemsize >= (8 if given.dtype.kind == "f" else 4)
-    values = given.astype(np.float64 if wide else np.float32)
+    double = given.dtype.itemsize >= (8 if given.dtype.kind == "f" else 4)
+    values = given.astype(np.float64 if double else np.float32)
     values = values.reshape(*given.shape[:3], -1)
     missing = np.isnan(values) | _mask(mask, given.shape)
     if np.isinf(values[~missing]).any():
         raise InvalidInput("Known pixels must be finite; some are infinite. Mark them in the mask.")
-    if some_known and missing.all():
-        raise InvalidInput("Some pixels must be known to fill the others from; all are missing.")
+    if require_known and missing.all():
+        raise InvalidInput("Some pixels must be known; all are missing.")
     return np.where(missing, np.nan, values).astype(values.dtype), missing
 
 
@@ -130,7 +133,7 @@ def _mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> npt.NDArray[np.
         return np.zeros((1, 1, 1, 1), dtype=np.bool_)
     given = np.asarray(mask)
     if given.dtype.kind not in "buif":
-        raise InvalidInput(f"mask must be True or False, or numbers; got {given.dtype}.")
+        raise InvalidInput(f"mask must be boolean or numeric; got {given.dtype}.")
     missing = given != 0
     if missing.shape == shape[1:3]:
         return np.asarray(missing[None, ..., None])
@@ -139,13 +142,13 @@ def _mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> npt.NDArray[np.
     if missing.shape == shape:
         return np.asarray(missing)
     raise InvalidInput(
-        f"mask must be of shape {shape[:3]}, one for each picture, or {shape[1:3]}, one for all; "
+        f"mask must have shape {shape[:3]}, one per picture, or {shape[1:3]}, one for all; "
         f"got {missing.shape}."
     )
 
 
 def mean_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """(c,), the mean of each channel; of all where nothing is known of one."""
+    """(c,), the mean of the known pixels of each channel; if a channel has none, the mean of all channels."""
     known = ~np.isnan(values)
     count = known.sum(axis=(0, 1, 2))
     sums = np.where(known, values, 0).sum(axis=(0, 1, 2), dtype=np.float64)
@@ -153,7 +156,7 @@ def mean_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def read_limits(bounds: Any, values: npt.NDArray[Any]) -> tuple[float, float]:
-    """Lowest and highest fill: the range of what is known, a pair, or any number."""
+    """Return the lowest and highest allowed value of filled pixels; see `bounds` of `restore`."""
     if bounds is None:
         return -np.inf, np.inf
     if is_option(bounds, "observed"):
@@ -167,17 +170,17 @@ def read_limits(bounds: Any, values: npt.NDArray[Any]) -> tuple[float, float]:
     return low, high
 
 
-def completed(
-    given: npt.NDArray[Any], whole: npt.NDArray[Any], missing: npt.NDArray[np.bool_]
+def merge_filled(
+    given: npt.NDArray[Any], filled: npt.NDArray[Any], missing: npt.NDArray[np.bool_]
 ) -> npt.NDArray[Any]:
-    """The stack as it was given, with what was filled where it was missing, in its own type."""
-    fill = whole.reshape(given.shape)
+    """The given stack with missing entries replaced by imputed values, in the dtype of the stack."""
+    fill = filled.reshape(given.shape)
     if given.dtype.kind in "ui":
         limits = np.iinfo(given.dtype)
-        # The float next to the largest number of 64 bits is beyond it.
-        most = limits.max if limits.bits < 64 else np.nextafter(float(limits.max), 0)
-        fill = np.clip(np.round(fill), limits.min, most)
+        # The largest 64-bit integer rounds up when converted to float, so take the next float below.
+        largest = limits.max if limits.bits < 64 else np.nextafter(float(limits.max), 0)
+        fill = np.clip(np.round(fill), limits.min, largest)
     elif given.dtype.kind == "b":
         fill = np.round(fill)
-    where = np.broadcast_to(missing, whole.shape).reshape(given.shape)
+    where = np.broadcast_to(missing, filled.shape).reshape(given.shape)
     return np.where(where, fill.astype(given.dtype), given)

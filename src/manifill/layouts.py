@@ -1,7 +1,7 @@
-"""How the columns of a table lie to each other: a grid, points, distances, a kernel; or learned.
+"""Layouts of the columns of a table: a grid, points, distances or a kernel; or learned from the data.
 
 IGHImputer(layout=Grid(64, 64))          # pixels, row by row
-IGHImputer(layout=Points(coordinates))   # sensors at places
+IGHImputer(layout=Points(coordinates))   # sensors at known positions
 """
 
 from dataclasses import dataclass, field
@@ -18,43 +18,44 @@ from manifill.errors import InvalidInput
 
 __all__ = ["Affinities", "Distances", "Grid", "Layout", "Learned", "Points"]
 
-# Pseudo-count of rows with correlation 0: two columns known together in few rows are taken for less similar.
+# Pseudo-count of rows with product 0: it shrinks the correlation of columns that are known together in few
+# rows. Set by hand, not tuned.
 _PSEUDO_ROWS = 5.0
 
 
 class Layout(Protocol):
-    """How the columns of a table lie to each other.
+    """Spatial arrangement or similarity of the columns of a table.
 
     Attributes
     ----------
-    homogeneous : do all columns measure the same thing in the same unit, as pixels do? Then they share one
-        scale; else each column has a mean and a standard deviation of its own.
+    homogeneous : True if all columns measure the same quantity in the same unit, as pixels do. They then
+        share one scale; otherwise each column has its own mean and standard deviation.
     """
 
     homogeneous: bool
 
     def shape(self, n_columns: int) -> tuple[int, ...]:
-        """The shape of one row."""
+        """The shape of one row as an array."""
         ...
 
     def axes(self, Z: Array, M: Mask) -> tuple[Axis, ...]:
-        """Harmonics along each direction of a row, given the table (n, d) as filled so far, and its mask."""
+        """Harmonics along each axis of a row, given the table (n, d) as filled so far, and its mask."""
         ...
 
     def similarity(self, Z: Array, M: Mask) -> Array | None:
-        """(d, d), how similar each two columns are, as a correlation; None for columns of a grid."""
+        """(d, d), similarity of each pair of columns, as a correlation; None for a grid."""
         ...
 
     def only(self, columns: Mask) -> "Layout":
-        """The layout of some of the columns."""
+        """The layout of the columns where the mask `columns` (d,) is True."""
         ...
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Columns that are the pixels of a picture, row by row; of several channels, the channels last.
+    """Columns that are the pixels of a picture, row by row, with the channels of a pixel next to each other.
 
-    A series of d moments in every row is `Grid(1, d)`.
+    If every row of the table is a time series of d values, use `Grid(1, d)`.
     """
 
     height: int
@@ -73,19 +74,19 @@ class Grid:
         return self.height, self.width, self.channels
 
     def axes(self, Z: Array, M: Mask) -> tuple[Axis, ...]:
-        finer = 3 if min(self.height, self.width) == 1 else 2  # one direction only: more cells per octave
-        return cosines(self.height, finer), cosines(self.width, finer), channels(self.channels)
+        per_octave = 3 if min(self.height, self.width) == 1 else 2  # finer cells for a single axis
+        return cosines(self.height, per_octave), cosines(self.width, per_octave), channels(self.channels)
 
     def similarity(self, Z: Array, M: Mask) -> None:
         return None
 
     def only(self, columns: Mask) -> "Grid":
-        return self  # pixels of which nothing is known are filled too
+        return self  # pixels without any known value are filled too
 
 
 @dataclass(frozen=True, eq=False)
 class Affinities:
-    """Columns of which a kernel says how similar they are: symmetric, positive semi-definite, (d, d)."""
+    """Columns with a kernel matrix (d, d) of similarities, symmetric and positive semi-definite."""
 
     kernel: npt.ArrayLike
     homogeneous = False
@@ -93,7 +94,7 @@ class Affinities:
     def __post_init__(self) -> None:
         K = _square("kernel", self.kernel)
         if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9 * np.abs(K).max()):
-            raise InvalidInput("A kernel between columns must be symmetric; this one is not.")
+            raise InvalidInput("A kernel between columns must be symmetric; the one given is not.")
         lowest = np.linalg.eigvalsh(K)[0]
         if lowest < -1e-6 * np.abs(K).max():
             raise InvalidInput(
@@ -107,7 +108,7 @@ class Affinities:
 
     def shape(self, n_columns: int) -> tuple[int, ...]:
         if len(self.matrix) != n_columns:
-            raise InvalidInput(f"The layout is of {len(self.matrix)} columns; X has {n_columns}.")
+            raise InvalidInput(f"The layout describes {len(self.matrix)} columns; X has {n_columns}.")
         return (n_columns,)
 
     def axes(self, Z: Array, M: Mask) -> tuple[Axis, ...]:
@@ -124,10 +125,10 @@ class Affinities:
 
 @dataclass(frozen=True, eq=False)
 class Distances(Affinities):
-    """Columns with a distance between each two, (d, d): the kernel exp(−distance / scale).
+    """Columns with a matrix of distances (d, d); the kernel is exp(−distance / scale).
 
-    `scale` is the median distance where None is given. Distances that are not those of points in a plane or
-    in space can give a kernel that is not positive; its negative part is left out.
+    `scale` is by default the median distance. If distances are not Euclidean, the kernel may have negative
+    eigenvalues; they are set to 0.
     """
 
     kernel: npt.ArrayLike = field(default=(), repr=False)
@@ -144,7 +145,7 @@ class Distances(Affinities):
 class Points(Affinities):
     """Columns at points in the plane or in space, (d, dimensions), such as sensors.
 
-    The kernel is that of `Distances` between the points.
+    The kernel is that of `Distances`, for the Euclidean distances between the points.
     """
 
     kernel: npt.ArrayLike = field(default=(), repr=False)
@@ -168,7 +169,7 @@ class Points(Affinities):
 class Learned:
     """Columns whose similarity is learned: their correlations over rows where both are known.
 
-    Imputed values take no part: what the fill lacks its correlations lack too, and it would never change.
+    Imputed values are not used: correlations computed from a fill would only reproduce that fill.
     """
 
     homogeneous = False
@@ -189,7 +190,7 @@ class Learned:
 
 
 def as_layout(given: Any) -> Layout:
-    """Refuse what is no layout."""
+    """The layout itself; `InvalidInput` if it is not one."""
     needed = ("homogeneous", "shape", "axes", "similarity", "only")
     if isinstance(given, type) or not all(hasattr(given, name) for name in needed):
         raise InvalidInput(
@@ -201,7 +202,7 @@ def as_layout(given: Any) -> Layout:
 
 
 def shared_scale(layout: Layout | None, n_columns: int) -> Indices | None:
-    """(d,), the channel of each column where all share one scale; None where each has its own."""
+    """(d,), the channel of each column if all columns share one scale; else None."""
     if layout is None or not layout.homogeneous:
         return None
     return np.arange(n_columns) % layout.shape(n_columns)[-1]
@@ -209,7 +210,7 @@ def shared_scale(layout: Layout | None, n_columns: int) -> Indices | None:
 
 def _of_distances(D: Array, scale: float | None) -> Array:
     if (D < 0).any() or not np.allclose(D, D.T):
-        raise InvalidInput("Distances between columns must be symmetric and not negative.")
+        raise InvalidInput("Distances between columns must be symmetric and non-negative.")
     if scale is None:
         scale = float(np.median(D[D > 0])) if (D > 0).any() else 1.0
     require_number("scale", scale, above=0)

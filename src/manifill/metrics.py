@@ -1,4 +1,4 @@
-"""How far a completed table is from the truth. `M` is True where a value was missing."""
+"""Errors of a completed table against the true values. `M` is True where a value was missing."""
 
 import math
 
@@ -26,30 +26,30 @@ def _checked_mask(M: npt.ArrayLike, shape: tuple[int, ...]) -> Mask:
             f"got {missing.dtype} of shape {missing.shape}."
         )
     if not missing.any():
-        raise InvalidInput("M must be True somewhere: without a hole there is no error to measure.")
+        raise InvalidInput("M must be True somewhere: without a missing entry there is no error to measure.")
     return missing
 
 
 def _root_mean_square(x: Array) -> float:
     if not np.isfinite(x).all():
         raise InvalidInput(
-            f"Truth and fill must be finite where they are compared; {(~np.isfinite(x)).sum()} of {x.size} "
-            "differences are not."
+            f"True and imputed values must be finite where they are compared; {(~np.isfinite(x)).sum()} of "
+            f"{x.size} differences are not."
         )
-    largest = float(np.abs(x).max(initial=0.0)) or 1.0  # so that squares neither overflow nor vanish
+    largest = float(np.abs(x).max(initial=0.0)) or 1.0  # so that squares neither overflow nor underflow
     return largest * math.sqrt(float(np.mean((x / largest) ** 2)))
 
 
 def _std(x: Array) -> float:
-    # The standard deviation of equal values can come out as a rounding instead of 0.
+    # Without the check, rounding can give equal values a positive standard deviation.
     return _root_mean_square(x - x.mean()) if x.size and x.max() > x.min() else 0.0
 
 
 def paper_error(X: npt.ArrayLike, filled: npt.ArrayLike) -> float:
     """d^(−1/2) · ‖X − X̃‖_F over an (n, d) table: the paper's error.
 
-    The paper prints p^(−1/2), with p its rate of missing values; its text says that the number of
-    dimensions d is meant.
+    The formula in the paper has p^(−1/2), where p is its rate of missing values; its text states that the
+    number of dimensions d is meant.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def paper_error(X: npt.ArrayLike, filled: npt.ArrayLike) -> float:
 
 
 def rmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
-    """Root of the mean squared error over the missing.
+    """Root mean squared error over the missing entries.
 
     Examples
     --------
@@ -76,10 +76,10 @@ def rmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
 
 
 def nrmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
-    """RMSE over the missing, each column in units of its standard deviation in `X`.
+    """RMSE over the missing entries, each column divided by its standard deviation in `X`.
 
-    1 is about what the column mean achieves. Columns that are constant have no such unit and are left
-    out; where all are constant the error is 0 for a perfect fill and infinite otherwise.
+    Imputation by the column mean has an error of about 1. Constant columns are left out. If all columns are
+    constant, the error is 0 for a perfect fill and infinite otherwise.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def nrmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
 
 
 def relative_to_start(X: npt.ArrayLike, filled: npt.ArrayLike, start: npt.ArrayLike) -> float:
-    """‖X − X̃‖_F over ‖X − X⁽⁰⁾‖_F: the error left of the error at the start.
+    """‖X − X̃‖_F / ‖X − X⁽⁰⁾‖_F: the error relative to that of the starting values X⁽⁰⁾.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def psnr(
     *,
     data_range: float = 1.0,
 ) -> float:
-    """Peak signal-to-noise ratio in decibels, over the missing, or over everything without `M`.
+    """Peak signal-to-noise ratio in decibels, over the missing entries, or over all entries without `M`.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def test_eigenvalues_are_the_fourier_transform_of_a_row(kernel):
 
 
 @pytest.mark.parametrize("frequency", [1, 2, 5])
-def test_harmonics_extend_sines_to_the_points_between(frequency):
+def test_harmonics_extend_sines_to_points_between(frequency):
     model = GeometricHarmonics(Gaussian(SIGMA), solver=Spectral(Count(13)), center=False)
     model.fit(CIRCLE, np.sin(frequency * T))
     between = T + np.pi / N
@@ -41,13 +41,13 @@ def test_harmonics_extend_sines_to_the_points_between(frequency):
     np.testing.assert_allclose(model.predict(points), np.sin(frequency * between), atol=1e-9)
 
 
-def test_a_frequency_beyond_the_cutoff_extends_to_nothing():
+def test_frequency_beyond_the_cutoff_is_extended_by_zero():
     model = GeometricHarmonics(Gaussian(SIGMA), solver=Spectral(Count(13)), center=False)
     model.fit(CIRCLE, np.sin(9 * T))
     np.testing.assert_allclose(model.predict(CIRCLE), 0, atol=1e-9)
 
 
-def test_off_the_circle_a_harmonic_decays_as_its_formula_says():
+def test_extension_off_the_circle_equals_the_formula():
     """At radius ρ the extension of sin(mθ) is exp(−(1−ρ)²/2σ²)·ive(m, ρ/σ²)/ive(m, 1/σ²)·sin(mθ)."""
     model = GeometricHarmonics(Gaussian(SIGMA), solver=Spectral(Count(13)), center=False)
     model.fit(CIRCLE, np.sin(2 * T))

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks: all of them, no exceptions."""
+"""All estimator checks of scikit-learn, without exceptions."""
 
 import os
 import re
@@ -30,12 +30,12 @@ ESTIMATORS = [
 
 
 @parametrize_with_checks(ESTIMATORS)
-def test_contract(estimator, check):
+def test_estimator_passes_the_check(estimator, check):
     check(estimator)
 
 
-def test_array_api_checks_are_run_too():
-    """They are skipped unless scipy is told at its import, so they get a process of their own."""
+def test_array_api_checks_pass():
+    """They are skipped unless SCIPY_ARRAY_API is set when scipy is imported, so they run in a subprocess."""
     result = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "array_api_input", __file__],
         env={**os.environ, "SCIPY_ARRAY_API": "1"},

@@ -1,4 +1,4 @@
-"""Both geometries at once equal what they must in their limits: dense conditioning, kriging, rows only."""
+"""The Gaussian field equals dense conditioning, and in special cases kriging and geometric harmonics."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def dense_basis(axes):
 
 
 def conditioned(axes, T, Y, M):
-    """The textbook: x_m = C_mo C_oo⁻¹ x_o, with the whole covariance written out."""
+    """Conditional mean x_m = C_mo C_oo⁻¹ x_o and covariance, from the dense covariance matrix C."""
     basis = dense_basis(axes)
     C = (basis * np.broadcast_to(T, Y.shape).ravel()) @ basis.T
     m = M.ravel()
@@ -50,7 +50,7 @@ def conditioned(axes, T, Y, M):
     return x.reshape(Y.shape), posterior
 
 
-def some_problem(axes, seed):
+def random_problem(axes, seed):
     rng = np.random.default_rng(seed)
     shape = tuple(axis.size for axis in axes)
     rows = 1 if axes[0].basis is None else shape[0]
@@ -61,20 +61,20 @@ def some_problem(axes, seed):
 
 @pytest.mark.parametrize("rows", ["similar", "time", "separate"])
 @pytest.mark.parametrize("columns", ["grid", "colour", "sensors", "line"])
-def test_the_field_is_dense_conditioning(rows, columns):
+def test_field_equals_dense_conditioning(rows, columns):
     axes = axes_of(f"{rows}-{columns}", np.random.default_rng(0))
-    T, Y, M = some_problem(axes, 1)
+    T, Y, M = random_problem(axes, 1)
     field = Field(axes, M, np.float64)
     expected, _ = conditioned(axes, T, Y, M)
     np.testing.assert_allclose((Y + field.mean(Y, T, 1e-12))[M], expected[M], rtol=0, atol=1e-8)
 
 
-def test_structured_holes_are_dense_conditioning_too():
+def test_field_equals_dense_conditioning_with_missing_blocks():
     axes = axes_of("time-grid", np.random.default_rng(0))
-    T, Y, M = some_problem(axes, 2)
-    for hole in (np.s_[4], np.s_[:, 1:3, 1:3], np.s_[:, :, 2]):
+    T, Y, M = random_problem(axes, 2)
+    for block in (np.s_[4], np.s_[:, 1:3, 1:3], np.s_[:, :, 2]):
         M = np.zeros(Y.shape, bool)
-        M[hole] = True
+        M[block] = True
         known = np.where(M, 0.0, np.random.default_rng(3).standard_normal(Y.shape))
         expected, _ = conditioned(axes, T, known, M)
         found = known + Field(axes, M, np.float64).mean(known, T, 1e-12)
@@ -83,7 +83,7 @@ def test_structured_holes_are_dense_conditioning_too():
 
 def test_deviations_have_the_conditional_covariance():
     axes = axes_of("similar-line", np.random.default_rng(0))
-    T, Y, M = some_problem(axes, 4)
+    T, Y, M = random_problem(axes, 4)
     _, posterior = conditioned(axes, T, Y, M)
     field, rng = Field(axes, M, np.float64), np.random.default_rng(5)
     drawn = np.stack([field.deviation(T, rng, 1e-6)[M] for _ in range(2000)])
@@ -91,7 +91,7 @@ def test_deviations_have_the_conditional_covariance():
     assert np.abs((drawn.T @ drawn / 2000 - posterior) / size).max() < 0.15
 
 
-def test_flat_over_columns_it_is_geometric_harmonics():
+def test_variances_constant_over_columns_give_geometric_harmonics():
     rng = np.random.default_rng(6)
     rows, d, ridge = rng.standard_normal((30, 3)), 6, 1e-2
     M = rng.random((30, d)) < 0.4
@@ -109,7 +109,7 @@ def test_flat_over_columns_it_is_geometric_harmonics():
         np.testing.assert_allclose(found[~known, column], extension.predict(rows[~known]), rtol=0, atol=1e-7)
 
 
-def test_flat_over_rows_it_is_kriging_of_every_row():
+def test_variances_constant_over_rows_give_kriging_of_each_row():
     axes = (cosines(7), cosines(6), cosines(5), channels(1))
     rng = np.random.default_rng(7)
     spectrum = rng.uniform(0.1, 3, (1, 6, 5, 1))
@@ -124,8 +124,7 @@ def test_flat_over_rows_it_is_kriging_of_every_row():
         np.testing.assert_allclose(found[i].ravel()[m], expected, rtol=0, atol=1e-8)
 
 
-def test_kriging_of_points_knows_the_kernel():
-    """With variances that are the eigenvalues, sensors at points are kriged with the kernel itself."""
+def test_eigenvalues_as_variances_give_kriging_with_the_kernel_of_points():
     rng = np.random.default_rng(8)
     layout = Points(rng.random((12, 2)), scale=0.5)
     K = np.asarray(layout.kernel)
@@ -140,18 +139,18 @@ def test_kriging_of_points_knows_the_kernel():
         np.testing.assert_allclose(found[i, m], expected, rtol=0, atol=1e-8)
 
 
-def test_tensors_give_what_arrays_give():
+def test_tensors_and_arrays_give_the_same_mean():
     pytest.importorskip("torch")
     for name in ("similar-colour", "time-grid", "similar-sensors"):
         axes = axes_of(name, np.random.default_rng(0))
-        T, Y, M = some_problem(axes, 9)
-        on_cpu, on_device = Field(axes, M, np.float64), Field(axes, M, np.float64, "cpu")
-        expected = on_cpu.mean(Y, T, 1e-12)
-        found = on_device.mean(on_device.placed(Y), on_device.placed(T), 1e-12)
+        T, Y, M = random_problem(axes, 9)
+        with_arrays, with_tensors = Field(axes, M, np.float64), Field(axes, M, np.float64, "cpu")
+        expected = with_arrays.mean(Y, T, 1e-12)
+        found = with_tensors.mean(with_tensors.placed(Y), with_tensors.placed(T), 1e-12)
         np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-9)
 
 
-def test_harmonics_are_orthonormal_and_threads_change_nothing():
+def test_harmonics_are_orthonormal_and_products_do_not_depend_on_threads():
     rng = np.random.default_rng(10)
     for axis in (cosines(13), channels(3), eigenvectors(gaussian_kernel(rng, 8))):
         np.testing.assert_allclose(axis.basis.T @ axis.basis, np.eye(axis.size), atol=1e-12)
@@ -164,17 +163,17 @@ def test_harmonics_are_orthonormal_and_threads_change_nothing():
     np.testing.assert_allclose(alone, np.einsum("ij,njwc->niwc", A, V), atol=1e-10)
 
 
-def test_learned_variances_are_those_of_the_data():
-    """From fields with variances that vary smoothly, with a third missing, they come out again."""
+def test_learned_variances_are_close_to_the_true_variances():
+    """Data are drawn from smoothly varying variances, and 30 % of the entries are removed."""
     axes = (separate(400), cosines(32), cosines(32), channels(1))
-    rough = axes[1].roughness[None, :, None, None] + axes[2].roughness[None, None, :, None]
-    truth = (0.2 + rough) ** -1.5
+    roughness = axes[1].roughness[None, :, None, None] + axes[2].roughness[None, None, :, None]
+    truth = (0.2 + roughness) ** -1.5
     truth /= truth.mean()
     rng = np.random.default_rng(11)
-    whole = Field(
+    field = Field(
         axes, np.zeros((400, 32, 32, 1), bool) | (np.arange(32) == 0)[None, :, None, None], np.float64
     )
-    X = whole.values(np.sqrt(truth) * rng.standard_normal((400, 32, 32, 1)))
+    X = field.values(np.sqrt(truth) * rng.standard_normal((400, 32, 32, 1)))
     X[rng.random(X.shape) < 0.3] = np.nan
     problem = Problem.of(X.reshape(400, -1), layout=Grid(32, 32))
     (filled,) = fill_stages(problem, (COLUMNS,), rng, Run())
@@ -184,35 +183,35 @@ def test_learned_variances_are_those_of_the_data():
 
 
 def face_like(n=40, size=20, seed=0):
-    """Smooth pictures that move together: a bump that wanders along a curve."""
+    """(n, size, size), smooth pictures of a bump at random positions on a curve."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:size, :size] / size
     t = rng.uniform(0, 1, n)[:, None, None]
     return np.exp(-((x - 0.2 - 0.6 * t) ** 2 + (y - 0.5 - 0.3 * np.sin(6 * t)) ** 2) / 0.03) + 0.3 * x
 
 
-def test_an_imputer_that_knows_the_grid_is_better_than_one_that_does_not():
+def test_grid_layout_halves_the_error():
     X = face_like().reshape(40, -1)
     M = np.random.default_rng(1).random(X.shape) < 0.5
     damaged = np.where(M, np.nan, X)
-    knowing = IGHImputer(layout=Grid(20, 20), random_state=0).fit_transform(damaged)
+    with_grid = IGHImputer(layout=Grid(20, 20), random_state=0).fit_transform(damaged)
     rows_only = IGHImputer("gaussian", random_state=0).fit_transform(damaged)
-    np.testing.assert_array_equal(knowing[~M], X[~M])
-    assert np.abs(knowing - X)[M].mean() < 0.5 * np.abs(rows_only - X)[M].mean()
+    np.testing.assert_array_equal(with_grid[~M], X[~M])
+    assert np.abs(with_grid - X)[M].mean() < 0.5 * np.abs(rows_only - X)[M].mean()
 
 
-def test_a_layout_that_is_not_there_does_no_harm():
-    """Columns that are said to have nothing to do with each other: rows do the work."""
+def test_wrong_layout_increases_the_error_by_at_most_five_percent():
+    """The layout declares the columns unrelated, so the fill must rely on similar rows."""
     X = face_like(n=60, size=12).reshape(60, -1)[:, np.random.default_rng(2).permutation(144)]
     M = np.random.default_rng(3).random(X.shape) < 0.3
     damaged = np.where(M, np.nan, X)
     wrong = IGHImputer(layout=Affinities(np.eye(144)), random_state=0).fit_transform(damaged)
     rows_only = IGHImputer(random_state=0).fit_transform(damaged)
-    size = lambda filled: np.sqrt(np.mean(((filled - X) / X.std(axis=0))[M] ** 2))  # each in its own spread
-    assert size(wrong) < 1.05 * size(rows_only)
+    rmse = lambda filled: np.sqrt(np.mean(((filled - X) / X.std(axis=0))[M] ** 2))  # in standard deviations
+    assert rmse(wrong) < 1.05 * rmse(rows_only)
 
 
-def test_distances_and_points_are_the_same_layout():
+def test_distances_and_points_give_the_same_kernel():
     points = np.random.default_rng(4).random((7, 2))
     distances = np.linalg.norm(points[:, None] - points[None], axis=2)
     np.testing.assert_allclose(Points(points).kernel, Distances(distances).kernel)
@@ -221,25 +220,27 @@ def test_distances_and_points_are_the_same_layout():
     )
 
 
-def test_time_and_learned_columns_mend_sensors(monkeypatch):
+def test_times_and_learned_layout_are_better_than_interpolation_of_sensors(monkeypatch):
     rng = np.random.default_rng(5)
     t = np.arange(300)
     common = np.cumsum(rng.standard_normal((300, 3)), axis=0) / 4
     X = common @ rng.standard_normal((3, 12)) + 0.1 * rng.standard_normal((300, 12)) + np.sin(t / 9)[:, None]
     M = rng.random(X.shape) < 0.3
-    M[100] = True  # a moment at which nothing was measured
+    M[100] = True  # a time without any measurement
     imputer = IGHImputer(layout=Learned(), times="even", random_state=0)
     blends, weigh = [], _selection.weigh
-    monkeypatch.setattr(_selection, "weigh", lambda *words: blends.append(weigh(*words)) or blends[-1])
+    monkeypatch.setattr(
+        _selection, "weigh", lambda *arguments: blends.append(weigh(*arguments)) or blends[-1]
+    )
     both = imputer.fit_transform(np.where(M, np.nan, X))
     line = X.copy()
     for j in range(12):
         line[M[:, j], j] = np.interp(t[M[:, j]], t[~M[:, j]], X[~M[:, j], j])
     np.testing.assert_array_equal(both[~M], X[~M])
-    size = lambda filled: np.sqrt(np.mean((filled - X)[M] ** 2))
-    assert size(both) < 0.9 * size(line)
+    rmse = lambda filled: np.sqrt(np.mean((filled - X)[M] ** 2))
+    assert rmse(both) < 0.9 * rmse(line)
     assert np.abs(both[100] - X[100]).mean() < 1.5 * np.abs(line[100] - X[100]).mean()
-    said = blends[0].error
-    assert 0.6 * size(both) < said < 1.6 * size(both)
+    estimated = blends[0].error
+    assert 0.6 * rmse(both) < estimated < 1.6 * rmse(both)
     low, high = imputer.intervals(0.9)
     assert 0.8 < ((low <= X) & (high >= X))[M].mean() < 0.98

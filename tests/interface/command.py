@@ -1,4 +1,4 @@
-"""The command line, run inside the tests' own process."""
+"""Run the command line in the process of the tests."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ from manifill._cli import main
 
 
 def manifill(*arguments, folder, input=""):
-    """What the command would do in this folder, without the second that a process of its own takes."""
+    """Run a command in this folder, without the second that starting a subprocess takes."""
     out, err = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(folder),

@@ -1,4 +1,4 @@
-"""The report, in a real browser."""
+"""The HTML report and its display in a browser."""
 
 import re
 import shutil
@@ -38,7 +38,7 @@ def filled():
     return frame, TableImputer({"hour": "cyclic:24"}, random_state=0).fit(frame)
 
 
-def test_it_says_everything(filled):
+def test_report_has_every_section_and_escapes_names(filled):
     frame, imputer = filled
     page = report(imputer, Frame(frame), title="<people>", seconds=1.0)
     for heading in (
@@ -54,11 +54,11 @@ def test_it_says_everything(filled):
     assert "&lt;people&gt;" in page
     assert "Bern &amp; Co" in page or "height &lt;cm&gt;" in page
     assert page.count("<img ") == 5
-    assert not re.search(r'(src|href)="(?!data:)', page)  # nothing is loaded from elsewhere
+    assert not re.search(r'(src|href)="(?!data:)', page)  # no external resources
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-def test_a_browser_shows_it_without_complaints(filled, tmp_path):
+def test_browser_shows_the_report_without_console_messages(filled, tmp_path):
     frame, imputer = filled
     write_report(imputer, Frame(frame), tmp_path / "report.html", title="people")
     for width in (400, 1000):
@@ -94,7 +94,7 @@ def test_a_browser_shows_it_without_complaints(filled, tmp_path):
     assert dump.stdout.count("<tr>") > 20
 
 
-def test_a_table_without_holes_has_a_report(tmp_path):
+def test_complete_table_has_a_report(tmp_path):
     frame = pd.DataFrame({"a": np.arange(30.0), "b": list("xyz") * 10})
     imputer = TableImputer(random_state=0).fit(frame)
     assert "Nothing is missing" in report(imputer, Frame(frame))

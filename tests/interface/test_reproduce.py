@@ -1,4 +1,4 @@
-"""The paper's experiments from the command line; what they give is tested in tests/paper."""
+"""The paper's experiments from the command line; their results are tested in tests/paper."""
 
 import json
 import os
@@ -20,24 +20,24 @@ def manifill(*arguments, folder, **environment):
 
 
 @pytest.fixture
-def nowhere(tmp_path):
-    """An environment in which nothing can be fetched, and an empty cache."""
+def offline(tmp_path):
+    """Environment variables: no network, empty cache."""
     return {"MANIFILL_CACHE": str(tmp_path / "cache"), "HTTPS_PROXY": "http://127.0.0.1:1"}
 
 
-def test_an_experiment_is_run_written_and_said(tmp_path, nowhere):
-    result = manifill("umist", "--scale", "smoke", "-o", "out", "--seed", 3, folder=tmp_path, **nowhere)
+def test_experiment_writes_files_and_prints_claims(tmp_path, offline):
+    result = manifill("umist", "--scale", "smoke", "-o", "out", "--seed", 3, folder=tmp_path, **offline)
     assert result.returncode == 0, result.stderr
     assert "SYNTHETIC" in result.stderr
-    assert "  · " in result.stderr  # a claim of the paper is not judged by made-up data
+    assert "  · " in result.stderr  # claims are not judged on synthetic data
     assert "✓" not in result.stderr
     record = json.loads((tmp_path / "out" / "umist.json").read_text())
     assert (record["seed"], record["scale"]) == (3, "smoke")
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".json", ".png", ".svg"}
 
 
-def test_what_cannot_be_run_says_what_is_needed(tmp_path, nowhere):
-    result = manifill("olivetti", "--scale", "smoke", folder=tmp_path, **nowhere)
+def test_message_names_the_missing_data(tmp_path, offline):
+    result = manifill("olivetti", "--scale", "smoke", folder=tmp_path, **offline)
     assert result.returncode == 1
     assert "not run" in result.stderr
     assert "MANIFILL_DATA" in result.stderr
@@ -45,18 +45,18 @@ def test_what_cannot_be_run_says_what_is_needed(tmp_path, nowhere):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "parts"),
     [
         (["faces"], ["'faces'", "swiss_roll", "video", "all"]),
         (["umist", "--scale", "huge"], ["--scale", "smoke", "paper"]),
         (["umist", "--data-dir", "not/there"], ["--data-dir", "not/there"]),
     ],
 )
-def test_bad_words_get_a_clear_answer(arguments, words, tmp_path):
+def test_invalid_arguments_are_refused(arguments, parts, tmp_path):
     result = manifill(*arguments, folder=tmp_path)
     assert result.returncode == 1
-    for word in words:
-        assert word in result.stderr
+    for part in parts:
+        assert part in result.stderr
     assert "Traceback" not in result.stderr
 
 

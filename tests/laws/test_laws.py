@@ -1,4 +1,4 @@
-"""What holds for every table."""
+"""Properties that hold for every table."""
 
 import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
@@ -47,7 +47,7 @@ options = st.fixed_dictionaries(
 
 
 @given(tables(), options)
-def test_observed_values_are_untouched_and_the_rest_is_finite(X, options):
+def test_observed_values_are_kept_and_imputed_values_are_finite(X, options):
     before = X.tobytes()
     imputer = IGHImputer(random_state=0, **options)
     known = ~np.isnan(X)
@@ -58,7 +58,7 @@ def test_observed_values_are_untouched_and_the_rest_is_finite(X, options):
 
 
 @given(tables(), options)
-def test_observed_bounds_hold(X, options):
+def test_imputed_values_are_within_observed_bounds(X, options):
     imputer = IGHImputer(random_state=0, **{**options, "bounds": "observed"})
     for filled in (imputer.fit_transform(X), imputer.transform(X)):
         assert (filled >= np.nanmin(X, axis=0)).all()
@@ -102,14 +102,14 @@ def test_the_order_of_the_rows_does_not_matter(X, random, kernel):
 @given(tables(ordinary, min_rows=3), st.integers(0, 5))
 def test_shift_and_scale_of_a_column_do_not_matter(X, column):
     assume(column < X.shape[1])
-    spread = np.nanstd(X[:, column])
-    assume(spread == 0 or spread > 1e-3)
+    std = np.nanstd(X[:, column])
+    assume(std == 0 or std > 1e-3)
 
     def fill(table):
         return IGHImputer(random_state=0, max_sweeps=2).fit_transform(table)
 
     moved = X.copy()
-    moved[:, column] = X[:, column] * 4.0 + 8.0  # exact in binary, but for roundings of the sum
+    moved[:, column] = X[:, column] * 4.0 + 8.0  # exact in binary, except for rounding of the sum
     back = fill(moved)
     back[:, column] = (back[:, column] - 8.0) / 4.0
     np.testing.assert_allclose(back, fill(X), rtol=1e-5, atol=1e-5)
@@ -142,7 +142,7 @@ def test_a_full_rank_extension_reproduces_the_known_values(n, m, seed):
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.floats(0, 1), st.integers(0, 99))
-def test_masks_repeat_with_their_seed(n, d, rate, seed):
+def test_masks_are_reproducible_and_respect_rates_zero_and_one(n, d, rate, seed):
     mask = mcar((n, d), rate, seed)
     assert mask.shape == (n, d)
     np.testing.assert_array_equal(mask, mcar((n, d), rate, seed))

@@ -1,4 +1,4 @@
-"""Whatever the columns and the library: what goes in comes out, completed."""
+"""Tables of any column types and library are completed; types and observed values are kept."""
 
 import datetime as dt
 from decimal import Decimal
@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 from manifill import TableImputer
 
 PARIS = "Europe/Paris"
-WORDS = ["red", "green", "blue", "grün"]
+LEVELS = ["red", "green", "blue", "grün"]
 DAY = dt.datetime(2020, 2, 28)
 
 
-def moments(draw_from):
-    return [DAY + dt.timedelta(hours=int(x)) for x in draw_from]
+def datetimes(hours):
+    return [DAY + dt.timedelta(hours=int(x)) for x in hours]
 
 
-# Kind of column → values for rows, from whole numbers 0 … 30.
+# Type of column → values of the rows, made from integers 0 … 30.
 VALUES = {
     "float": lambda x: (x * 0.37 - 2).tolist(),
     "integer": lambda x: x.tolist(),
     "boolean": lambda x: (x > 12).tolist(),
-    "word": lambda x: [WORDS[i % 4] for i in x],
-    "moment": moments,
-    "day": lambda x: [DAY.date() + dt.timedelta(days=int(i)) for i in x],
+    "category": lambda x: [LEVELS[i % 4] for i in x],
+    "datetime": datetimes,
+    "date": lambda x: [DAY.date() + dt.timedelta(days=int(i)) for i in x],
     "duration": lambda x: [dt.timedelta(minutes=int(i)) for i in x],
     "decimal": lambda x: [Decimal(int(i)).scaleb(-1) for i in x],
     "text": lambda x: [f"{i} and {j}" for j, i in enumerate(x)],
@@ -38,21 +38,21 @@ PANDAS = {
     "float": ["float64", "float32", "float16", "Float64", "float64[pyarrow]"],
     "integer": ["Int64", "Int8", "float64", "int64[pyarrow]", object],
     "boolean": ["boolean", "bool[pyarrow]", object],
-    "word": [
+    "category": [
         object,
         "str",
         "category",
         "string",
-        pd.CategoricalDtype([*WORDS[::-1], "never"], ordered=True),
+        pd.CategoricalDtype([*LEVELS[::-1], "never"], ordered=True),
         "string[pyarrow]",
     ],
-    "moment": [
+    "datetime": [
         "datetime64[ns]",
         "datetime64[us]",
         f"datetime64[ns, {PARIS}]",
         pd.ArrowDtype(pa.timestamp("us", PARIS)),
     ],
-    "day": [object, pd.ArrowDtype(pa.date32())],
+    "date": [object, pd.ArrowDtype(pa.date32())],
     "duration": ["timedelta64[ns]", pd.ArrowDtype(pa.duration("us"))],
     "decimal": [pd.ArrowDtype(pa.decimal128(12, 2))],
     "text": [object, "str"],
@@ -61,9 +61,9 @@ POLARS = {
     "float": [pl.Float64, pl.Float32],
     "integer": [pl.Int64, pl.UInt8, pl.Int16],
     "boolean": [pl.Boolean],
-    "word": [pl.String, pl.Categorical, pl.Enum(WORDS)],
-    "moment": [pl.Datetime("us"), pl.Datetime("ms"), pl.Datetime("us", PARIS)],
-    "day": [pl.Date],
+    "category": [pl.String, pl.Categorical, pl.Enum(LEVELS)],
+    "datetime": [pl.Datetime("us"), pl.Datetime("ms"), pl.Datetime("us", PARIS)],
+    "date": [pl.Date],
     "duration": [pl.Duration("us")],
     "decimal": [pl.Decimal(12, 2)],
     "text": [pl.String],
@@ -72,9 +72,9 @@ ARROW = {
     "float": [pa.float64(), pa.float32()],
     "integer": [pa.int64(), pa.uint8()],
     "boolean": [pa.bool_()],
-    "word": [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())],
-    "moment": [pa.timestamp("us"), pa.timestamp("s", PARIS)],
-    "day": [pa.date32()],
+    "category": [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())],
+    "datetime": [pa.timestamp("us"), pa.timestamp("s", PARIS)],
+    "date": [pa.date32()],
     "duration": [pa.duration("us")],
     "decimal": [pa.decimal128(12, 2)],
     "text": [pa.string()],
@@ -126,27 +126,29 @@ def tables(draw, library):
     columns = {}
     for i, kind in enumerate(kinds):
         x = np.array(draw(st.lists(st.integers(0, 30), min_size=n, max_size=n)))
-        gone = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-        values = [None if hole else value for value, hole in zip(VALUES[kind](x), gone, strict=True)]
+        missing = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+        values = [None if absent else v for v, absent in zip(VALUES[kind](x), missing, strict=True)]
         columns[f"{kind} {i}"] = values, draw(st.sampled_from(types[kind]))
-    columns["number"] = np.linspace(0, 1, n).tolist(), types["float"][0]  # something to fill from
+    columns["number"] = np.linspace(0, 1, n).tolist(), types["float"][0]  # a complete column to impute from
     index = draw(st.sampled_from([pd.RangeIndex(n), pd.Index([f"r{i % 5}" for i in range(n)])]))
     return make(columns, index)
 
 
 def cells(frame, name):
     if isinstance(frame, pd.DataFrame):
-        return [None if gone else v for v, gone in zip(frame[name].tolist(), frame[name].isna(), strict=True)]
+        return [
+            None if absent else v for v, absent in zip(frame[name].tolist(), frame[name].isna(), strict=True)
+        ]
     values = frame[name].to_list() if hasattr(frame[name], "to_list") else frame[name].to_pylist()
     return [None if value is None or value != value else value for value in values]
 
 
-def check(frame, filled, untouched):
+def check(frame, filled, not_modelled):
     names = frame.column_names if isinstance(frame, pa.Table) else list(frame.columns)
     for name in names:
         before, after = cells(frame, name), cells(filled, name)
         assert all(b is None or a == b for a, b in zip(after, before, strict=True)), name
-        if name not in untouched:
+        if name not in not_modelled:
             assert None not in after, name
         else:
             assert before == after
@@ -155,7 +157,7 @@ def check(frame, filled, untouched):
 @pytest.mark.parametrize("library", LIBRARIES)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_round_trip(library, data):
+def test_types_and_observed_values_are_kept(library, data):
     frame = data.draw(tables(library))
     imputer = TableImputer(random_state=0, max_sweeps=1)
     filled = imputer.fit_transform(frame)

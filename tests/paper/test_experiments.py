@@ -1,4 +1,4 @@
-"""Every experiment of the paper at smoke scale; in full: `manifill reproduce all`."""
+"""Every experiment of the paper at smoke scale. Full scale: `manifill reproduce all`."""
 
 import csv
 import json
@@ -10,20 +10,20 @@ from matplotlib.image import imread
 
 from manifill._experiments import EXPERIMENTS, reproduce
 from manifill._experiments.base import OURS, PAPER, Fill
-from manifill._experiments.convergence import arrived, settled
+from manifill._experiments.convergence import sweeps_to_final_error, sweeps_to_small_change
 from manifill._experiments.folder import write_page
 from manifill.datasets import public
 from manifill.errors import DatasetNotFound, InvalidInput
 
 NEEDS_DATA = {"olivetti"}
 
-# On one worker, so that an experiment is run once for all the tests that look at it.
+# On one worker, so that each experiment runs only once for all tests.
 pytestmark = pytest.mark.xdist_group("experiments")
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """Records of the experiments that were run, by name; each is run when first asked for."""
+    """Records of the experiments run so far, by name, and the folder of their files."""
     return {}, tmp_path_factory.mktemp("reproduction")
 
 
@@ -35,7 +35,7 @@ def record_of(name, done, data_folder=None):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_it_runs_and_leaves_numbers_figures_and_a_record(name, done, data_folder):
+def test_experiment_writes_numbers_figures_and_a_record(name, done, data_folder):
     record, folder = record_of(name, done, data_folder)
     assert json.loads((folder / f"{name}.json").read_text()) == json.loads(json.dumps(record))
     with (folder / f"{name}.csv").open() as file:
@@ -43,7 +43,7 @@ def test_it_runs_and_leaves_numbers_figures_and_a_record(name, done, data_folder
     assert {row["method"] for row in rows} == {PAPER, OURS}
     for figure in record["figures"]:
         picture = imread(folder / f"{figure}.png")
-        assert picture[..., :3].std() > 0.02, "an empty picture"
+        assert picture[..., :3].std() > 0.02, "the picture is empty"
         assert (folder / f"{figure}.svg").read_text().startswith("<?xml")
     for extra in record["extra"]:
         assert (folder / extra).stat().st_size > 1000
@@ -54,23 +54,24 @@ def test_it_runs_and_leaves_numbers_figures_and_a_record(name, done, data_folder
 
 
 @pytest.mark.parametrize("name", ["swiss_roll", "umist", "coil"])
-def test_at_smoke_scale_the_papers_claims_hold_already(name, done, data_folder):
+def test_first_claim_of_the_paper_holds_at_smoke_scale(name, done, data_folder):
     record, _ = record_of(name, done, data_folder)
     assert record["claims"][0]["holds"], record["claims"][0]["found"]
 
 
-def test_defaults_do_better_than_the_papers_algorithm(done, data_folder):
+def test_defaults_are_more_accurate_than_the_papers_algorithm(done, data_folder):
     for name, column in (("olivetti", "RMSE"), ("video", "RMSE"), ("umist", "RMSE")):
         _, folder = record_of(name, done, data_folder)
         with (folder / f"{name}.csv").open() as file:
             rows = list(csv.DictReader(file))
         errors = {
-            who: np.mean([float(r[column]) for r in rows if r["method"] == who]) for who in (PAPER, OURS)
+            method: np.mean([float(row[column]) for row in rows if row["method"] == method])
+            for method in (PAPER, OURS)
         }
         assert errors[OURS] < errors[PAPER], name
 
 
-def test_the_page_shows_claims_pictures_and_what_was_not_run(done, data_folder):
+def test_page_shows_claims_pictures_and_experiments_not_run(done, data_folder):
     record, folder = record_of("umist", done, data_folder)
     missing = {"experiment": "olivetti", "title": "Olivetti <faces>", "why": "no data"}
     text = write_page([record, missing], folder).read_text()
@@ -83,12 +84,12 @@ def test_the_page_shows_claims_pictures_and_what_was_not_run(done, data_folder):
 
 
 @pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - {"swiss_roll", "convergence"}))
-def test_without_data_it_runs_on_synthetic_ones_or_says_what_is_needed(name, tmp_path, monkeypatch):
-    def nowhere(file, folder):
+def test_without_data_it_uses_synthetic_data_or_raises(name, tmp_path, monkeypatch):
+    def not_found(file, folder):
         raise DatasetNotFound(f"{file.title} is needed; get {file.address}.")
 
     monkeypatch.delenv("MANIFILL_DATA", raising=False)
-    monkeypatch.setattr(public, "_downloaded", nowhere)
+    monkeypatch.setattr(public, "_downloaded", not_found)
     experiment = EXPERIMENTS[name]
     if name in NEEDS_DATA:
         with pytest.raises(DatasetNotFound, match="is needed"):
@@ -107,16 +108,16 @@ def test_the_same_seed_gives_the_same_numbers(tmp_path):
     assert numbers[0] == numbers[1]
 
 
-def test_a_scale_that_does_not_exist(tmp_path):
+def test_unknown_scale_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="smoke"):
         reproduce(EXPERIMENTS["umist"], tmp_path, scale="large")
 
 
-def test_when_a_run_has_settled():
-    one = Fill(
+def test_number_of_sweeps_to_convergence():
+    fast = Fill(
         np.zeros(1), np.zeros(1), np.array([8.0, 2.0, 1.0, 1.02, 1.0]), np.array([1, 0.5, 0.01, 0.1]), 0.0
     )
-    assert settled(one) == 3
-    assert arrived(one) == 2
-    nothing_learned = Fill(np.zeros(1), np.zeros(1), np.array([1.0, 0.9, 0.8, 0.7]), np.array([1, 1, 1]), 0.0)
-    assert arrived(nothing_learned) == 3
+    assert sweeps_to_small_change(fast) == 3
+    assert sweeps_to_final_error(fast) == 2
+    slow = Fill(np.zeros(1), np.zeros(1), np.array([1.0, 0.9, 0.8, 0.7]), np.array([1, 1, 1]), 0.0)
+    assert sweeps_to_final_error(slow) == 3

@@ -1,4 +1,4 @@
-"""The public data sets, where the machine has them: our defaults beside a common tool on the same holes."""
+"""Defaults compared with KNNImputer on public data sets; skipped without them."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from manifill.metrics import nrmse
     ("name", "columns"),
     [("noaa_jfk_hourly_normals_1981_2010", 1), ("umist28x23", 3), ("parkinsons", 1), ("abalone", 1)],
 )
-def test_defaults_are_clearly_better_than_nearest_neighbours(name, columns, data_folder):
+def test_error_is_at_least_ten_percent_below_nearest_neighbours(name, columns, data_folder):
     X = np.load(data_folder / f"{name}.npz")["X"]
     X = X.reshape(len(X), -1)[:200, ::columns].astype(float)
     X = X[:, X.std(axis=0) > 0]

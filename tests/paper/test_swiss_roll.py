@@ -1,4 +1,4 @@
-"""The paper's swiss roll at smoke scale; the whole table is `python -m benchmarks swiss_roll`."""
+"""The paper's swiss roll at smoke scale. Full table: `python -m benchmarks swiss_roll`."""
 
 import pytest
 from benchmarks import swiss_roll
@@ -6,12 +6,12 @@ from benchmarks import swiss_roll
 
 @pytest.mark.parametrize("solver", swiss_roll.SOLVERS.values(), ids=repr)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_at_half_missing_the_error_falls_tenfold_within_five_sweeps(solver, seed):
+def test_with_half_missing_the_error_falls_tenfold_within_five_sweeps(solver, seed):
     errors = swiss_roll.errors(0.5, solver, seed, n_sweeps=5)
     assert errors[0] / errors[5] >= 10
 
 
-def test_more_missing_is_harder():
+def test_error_increases_with_the_missing_rate():
     solver = next(iter(swiss_roll.SOLVERS.values()))
     final = [swiss_roll.errors(rate, solver, seed=0, n_sweeps=5)[-1] for rate in (0.1, 0.3, 0.6)]
     assert final == sorted(final)

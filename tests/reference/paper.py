@@ -1,10 +1,10 @@
-"""The paper, transcribed literally: slow, obvious loops. It shares nothing with the product.
+"""Literal transcription of the paper's algorithm in slow, plain loops. It shares no code with the package.
 
-Where the paper leaves something open, the reading is said here:
+Interpretations where the paper leaves a detail open:
 - σ of the Gaussian: `multiple` × the median distance between the rows of X^(j).
-- "Numerical difficulties" (its Remark 2): eigenvalues below δ · λ_max are left out (Lafon, section 3.2).
-- Columns of different units are made comparable first: each is divided by the sample deviation of its
-  known values after their mean is taken off, which also is the centring that the extension needs.
+- "Numerical difficulties" (its Remark 2): eigenvalues below δ · λ_max are dropped (Lafon, section 3.2).
+- Columns are standardised first, with the mean and the sample standard deviation of their known values.
+  This also centres them, which the extension needs.
 """
 
 import math
@@ -26,7 +26,7 @@ def known_values(X, M, j):
 
 
 def start(X, M, draws):
-    """Missing values are drawn from a normal with the sample mean and variance of the known ones."""
+    """Draw missing values from a normal distribution with the sample mean and variance of the known ones."""
     X = np.array(X, dtype=float)
     for j in range(X.shape[1]):
         mean, deviation = sample_mean(known_values(X, M, j)), sample_deviation(known_values(X, M, j))
@@ -96,7 +96,7 @@ def impute_column(X, M, j, kernel, distance, multiple, delta):
 
 
 def iterate(X, M, orders, *, kernel=gaussian, distance=distance_l2, multiple=1.0, delta=1e-3):
-    """One completed table after each iteration, from the start X, visiting columns in the given orders."""
+    """Yield the completed table after each iteration from start X; `orders` are the column orders."""
     n, d = X.shape
     means = [sample_mean(known_values(X, M, j)) for j in range(d)]
     deviations = [sample_deviation(known_values(X, M, j)) for j in range(d)]

@@ -1,4 +1,4 @@
-"""The product's column schedule with the spectral solver is the paper's algorithm, at every sweep."""
+"""The package's column schedule with the spectral solver equals the paper's algorithm at every sweep."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ REFERENCE = {
 
 
 class Recorded:
-    """An order that remembers what it chose."""
+    """A column order that records the orders it returned."""
 
     def __init__(self, order):
         self.order, self.seen = order, []
@@ -39,8 +39,8 @@ def roll(n, d, rng):
     return swiss_roll(spirals=2, points=n // 2, dimensions=d, random_state=rng)[0]
 
 
-def agree(X, M, seed, *, order=None, kernel=Gaussian, multiple=1.0, delta=1e-3, n_sweeps=4):
-    """Product and transcription from the same holes, draws and orders: compare the start and every sweep."""
+def check_agreement(X, M, seed, *, order=None, kernel=Gaussian, multiple=1.0, delta=1e-3, n_sweeps=4):
+    """Compare start and every sweep of package and transcription, with the same mask, draws and orders."""
     recorded = Recorded(order or random_order)
     states = list(
         sweeps(
@@ -54,18 +54,18 @@ def agree(X, M, seed, *, order=None, kernel=Gaussian, multiple=1.0, delta=1e-3, 
     )
     draws = np.random.default_rng(seed).spawn(3)[0].standard_normal(X.shape)
     start = paper.start(X, M, draws)
-    unit = X.std(axis=0)
-    np.testing.assert_allclose(states[0].X / unit, start / unit, rtol=0, atol=1e-8)
+    std = X.std(axis=0)
+    np.testing.assert_allclose(states[0].X / std, start / std, rtol=0, atol=1e-8)
     oracle = paper.iterate(start, M, recorded.seen, multiple=multiple, delta=delta, **REFERENCE[kernel])
     for ours, theirs in zip(states[1:], oracle, strict=True):
-        np.testing.assert_allclose(ours.X / unit, theirs / unit, rtol=0, atol=1e-8)
-    assert np.abs(theirs - start).max() > 0.1 * unit.min()  # the oracle did something
+        np.testing.assert_allclose(ours.X / std, theirs / std, rtol=0, atol=1e-8)
+    assert np.abs(theirs - start).max() > 0.1 * std.min()  # the oracle changed the start
 
 
 def removed_entries(shape, rate, seed):
     M = mcar(shape, rate, seed)
     M[:2] = False  # every column keeps values
-    M[M.all(axis=1), 0] = False  # and every row something
+    M[M.all(axis=1), 0] = False  # every row keeps a value
     return M
 
 
@@ -84,7 +84,7 @@ def removed_entries(shape, rate, seed):
 @pytest.mark.parametrize("kernel", [Gaussian, Laplacian])
 def test_every_sweep_agrees_with_the_paper(table, n, d, rate, seed, multiple, delta, order, kernel):
     X = table(n, d, np.random.default_rng(seed))
-    agree(
+    check_agreement(
         X,
         removed_entries(X.shape, rate, seed),
         seed,
@@ -95,6 +95,6 @@ def test_every_sweep_agrees_with_the_paper(table, n, d, rate, seed, multiple, de
     )
 
 
-def test_on_a_longer_table(rng):
+def test_longer_table_agrees_with_the_paper(rng):
     X = curve(300, 3, rng)
-    agree(X, removed_entries(X.shape, 0.2, 0), seed=0, n_sweeps=1)
+    check_agreement(X, removed_entries(X.shape, 0.2, 0), seed=0, n_sweeps=1)

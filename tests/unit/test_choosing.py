@@ -1,4 +1,4 @@
-"""Choosing on held-out entries."""
+"""Held-out entries: selection of candidates, stacking, shrinkage and accuracy."""
 
 import time
 
@@ -13,7 +13,7 @@ from manifill._problem import Problem
 from manifill._selection.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
 from manifill._selection.screening import Screening
 from manifill._validation import Accuracy, Evidence, accuracy, hide, random_sets, shrinkage, stack
-from manifill._validation.holdout import like_the_missing
+from manifill._validation.holdout import missingness_odds
 from manifill.amputation import mar, mcar
 from manifill.kernels import Gaussian, Laplacian
 from manifill.metrics import nrmse
@@ -28,7 +28,7 @@ def damaged(X, rate, seed=0):
 
 @pytest.fixture(scope="module")
 def curve_fitted():
-    """An imputer with default settings, fitted to the points on a curve, and what listeners heard."""
+    """An imputer with default settings fitted to points on a curve, and the log messages of the fit."""
     t = np.linspace(0, 5, 120)
     X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t), t**2])
     M = np.random.default_rng(1).random(X.shape) < 0.2
@@ -39,21 +39,21 @@ def curve_fitted():
 
 
 class TestHoldout:
-    def test_sets_are_disjoint_observed_and_about_as_large_as_asked(self, rng):
+    def test_sets_are_disjoint_observed_and_about_as_large_as_requested(self, rng):
         X, _ = damaged(rng.normal(size=(200, 5)), 0.3)
         first, second = random_sets(X, tuple((j,) for j in range(5)), 0.1, 2, rng)
         assert not (first & second).any()
         assert not (first & np.isnan(X)).any()
         assert (np.abs(first.sum(axis=0) - 0.1 * (~np.isnan(X)).sum(axis=0)) <= 3).all()
 
-    def test_a_row_keeps_a_value_and_groups_go_together(self, rng):
+    def test_rows_keep_a_value_and_groups_are_held_out_together(self, rng):
         X = rng.normal(size=(60, 4))
         X[:30, 1:] = np.nan
         (entries,) = random_sets(X, ((0,), (1, 2), (3,)), 0.5, 1, rng)
         assert (~np.isnan(X) & ~entries).any(axis=1).all()
         assert (entries[:, 1] == entries[:, 2]).all()
 
-    def test_what_is_held_out_leaves_no_trace(self, rng):
+    def test_the_problem_does_not_depend_on_held_out_values(self, rng):
         X, _ = damaged(rng.normal(size=(50, 3)), 0.2)
         entries = np.zeros(X.shape, bool)
         entries[np.flatnonzero(~np.isnan(X[:, 1]))[0], 1] = True
@@ -63,86 +63,86 @@ class TestHoldout:
         np.testing.assert_array_equal(one.problem.Z, two.problem.Z)
         assert one.truth[0] != two.truth[0]
 
-    def test_observed_entries_stand_for_missing_ones(self, rng):
+    def test_weighted_observed_entries_resemble_missing_ones(self, rng):
         driver = np.sort(rng.normal(size=2000))
         X = driver[:, None] + rng.normal(size=(2000, 12))
         M = mar(X, 0.5, 0, driver=0)
         M[:, 0] = rng.random(2000) < 0.5
-        weight = np.where(M, 0.0, like_the_missing(M))
-        seen, lost, weighted = (np.average(X[:, 5], weights=w[:, 5]) for w in (~M, M, weight))
-        assert abs(weighted - lost) < 0.6 * abs(seen - lost)
+        weight = np.where(M, 0.0, missingness_odds(M))
+        observed, missing, weighted = (np.average(X[:, 5], weights=w[:, 5]) for w in (~M, M, weight))
+        assert abs(weighted - missing) < 0.6 * abs(observed - missing)
 
     @pytest.mark.parametrize("rate", [0.0, 0.1, 0.6])
-    def test_where_rows_do_not_matter_entries_weigh_the_same(self, rate):
-        np.testing.assert_allclose(like_the_missing(mcar((300, 20), rate, 1)), 1.0, atol=0.1)
+    def test_odds_are_1_if_missingness_does_not_depend_on_rows(self, rate):
+        np.testing.assert_allclose(missingness_odds(mcar((300, 20), rate, 1)), 1.0, atol=0.1)
 
     def test_columns_of_a_group_are_one_variable(self):
-        """Dummies are missing together, which says nothing of the row."""
+        """Dummy columns are always missing together, which is one missing value of the row and not many."""
         M = mcar((400, 8), 0.2, 3)
         dummies = np.hstack([M, np.repeat(M[:, :1], 4, axis=1)])
         groups = ((0, 8, 9, 10, 11), *((j,) for j in range(1, 8)))
-        weight = like_the_missing(dummies, groups)
-        np.testing.assert_array_equal(weight[:, :8], like_the_missing(M))
+        weight = missingness_odds(dummies, groups)
+        np.testing.assert_array_equal(weight[:, :8], missingness_odds(M))
         np.testing.assert_array_equal(weight[:, 9], weight[:, 0])
-        assert like_the_missing(dummies).max() > 2
+        assert missingness_odds(dummies).max() > 2
 
-    def test_a_start_that_knows_the_held_out_values_does_not_tell_them(self, rng):
+    def test_accuracy_does_not_use_the_held_out_values_of_a_given_start(self, rng):
         X = rng.normal(size=(80, 3))
         table, _ = damaged(X, 0.2)
-        knowing, ignorant = (
+        from_truth, from_mean = (
             IGHImputer(
                 Gaussian(), solver=Ridge(), max_sweeps=1, method=Sweep(start=start), random_state=0
             ).fit(table)
             for start in (X, "mean")
         )
-        assert knowing.accuracy_ == ignorant.accuracy_
+        assert from_truth.accuracy_ == from_mean.accuracy_
 
-    def test_accuracy_heeds_where_values_are_missing(self, rng, monkeypatch):
+    def test_accuracy_accounts_for_where_values_are_missing(self, rng, monkeypatch):
         u = rng.normal(size=(600, 1))
         X = np.hstack([u, np.sin(u * rng.normal(size=7)) + np.exp(u / 2) * 0.3 * rng.normal(size=(600, 7))])
         M = mar(X, 0.3, 0, driver=0)
 
-        def said_over_true():
+        def estimated_over_true():
             imputer = IGHImputer(Laplacian(), solver=Ridge(), random_state=0)
             filled = imputer.fit_transform(np.where(M, np.nan, X))
             true = np.sqrt(np.mean((filled - X)[:, 1:] ** 2, axis=0, where=M[:, 1:]))
             return np.mean([one.error for one in imputer.accuracy_][1:] / true)
 
-        heedful = said_over_true()
+        weighted = estimated_over_true()
         monkeypatch.setattr(
-            "manifill._validation.holdout.like_the_missing", lambda M, groups: np.ones(M.shape)
+            "manifill._validation.holdout.missingness_odds", lambda M, groups: np.ones(M.shape)
         )
-        assert said_over_true() + 0.05 < heedful < 1
+        assert estimated_over_true() + 0.05 < weighted < 1
 
 
 class TestStack:
-    def test_finds_the_mixture(self, rng):
+    def test_weights_recover_a_mixture(self, rng):
         fills = rng.normal(size=(6, 20_000))
-        weights = stack(fills, 0.7 * fills[2] + 0.3 * fills[5], most=3)
+        weights = stack(fills, 0.7 * fills[2] + 0.3 * fills[5], max_fills=3)
         np.testing.assert_allclose(weights, [0, 0, 0.7, 0, 0, 0.3], atol=0.01)
 
-    def test_never_more_than_asked_never_negative(self, rng):
+    def test_at_most_max_fills_weights_are_positive_and_none_is_negative(self, rng):
         fills = rng.normal(size=(6, 400))
-        weights = stack(fills, fills.sum(axis=0) - 3 * fills[0], most=2)
+        weights = stack(fills, fills.sum(axis=0) - 3 * fills[0], max_fills=2)
         assert (weights >= 0).all()
         assert (weights > 0).sum() == 2
 
-    def test_weights_add_up_to_one_at_most(self, rng):
+    def test_weights_sum_to_at_most_1(self, rng):
         fills = rng.normal(size=(3, 5000))
-        weights = stack(fills, fills[0] + fills[1], most=3)
+        weights = stack(fills, fills[0] + fills[1], max_fills=3)
         np.testing.assert_allclose(weights, [0.5, 0.5, 0], atol=0.02)
         assert weights.sum() <= 1 + 1e-6
 
-    def test_broken_fills_take_no_part(self, rng):
+    def test_fills_that_are_not_finite_get_weight_0(self, rng):
         fills = rng.normal(size=(3, 400))
         fills[1, 7] = np.nan
-        assert stack(fills, fills[0], most=3)[1] == 0
-        assert not stack(np.full((2, 5), np.nan), np.ones(5), most=1).any()
+        assert stack(fills, fills[0], max_fills=3)[1] == 0
+        assert not stack(np.full((2, 5), np.nan), np.ones(5), max_fills=1).any()
 
-    def test_few_entries_follow_the_prior(self, rng):
+    def test_with_few_entries_the_weights_follow_the_prior(self, rng):
         truth = rng.normal(size=8)
         fills = truth + 0.1 * rng.normal(size=(4, 8))
-        weights = stack(fills, truth, most=2)
+        weights = stack(fills, truth, max_fills=2)
         assert (weights > 0.3).sum() == 2
         assert (weights > 0).sum() == 2
 
@@ -152,11 +152,11 @@ class TestShrinkage:
         columns = np.repeat([0, 1], 200)
         truth = rng.normal(size=400)
         found = np.where(columns == 0, rng.normal(size=400), truth + 0.2 * rng.normal(size=400))
-        shares = shrinkage(columns, found, truth, 3)
-        assert shares[0] == 0
-        assert shares[1] > 0.9
+        factors = shrinkage(columns, found, truth, 3)
+        assert factors[0] == 0
+        assert factors[1] > 0.9
 
-    def test_it_shrinks_fills_to_the_mean_for_every_solver(self, curved):
+    def test_a_factor_of_0_gives_the_mean_with_every_solver(self, curved):
         X, M = curved
         table = np.where(M, np.nan, X)
         problem = Problem.of(table)
@@ -166,7 +166,7 @@ class TestShrinkage:
             np.testing.assert_allclose(last.Z[problem.M], 0, atol=1e-12)
 
 
-def test_held_out_entries_that_all_are_the_mean_say_nothing_of_the_others():
+def test_screened_entries_equal_to_the_mean_do_not_change_the_accuracy():
     def entry(found, truth):
         one = np.array([0])
         return Evidence(
@@ -179,15 +179,15 @@ def test_held_out_entries_that_all_are_the_mean_say_nothing_of_the_others():
             shrinkage=np.ones(1),
         )
 
-    validated, unit = entry(0.5, 1.0), np.ones(1)
-    said = [accuracy(validated, screened, unit)[0].error for screened in (None, entry(0.4, 0.0))]
-    assert np.isfinite(said).all()
-    assert said[0] == said[1]
+    validated, std = entry(0.5, 1.0), np.ones(1)
+    errors = [accuracy(validated, screened, std)[0].error for screened in (None, entry(0.4, 0.0))]
+    assert np.isfinite(errors).all()
+    assert errors[0] == errors[1]
 
 
 class TestEnsembles:
     @pytest.mark.parametrize("solver", [Ridge(0.1), Landmarks(60), Local(20)], ids=str)
-    def test_two_halves_of_one_are_that_one(self, solver, curved):
+    def test_two_equal_components_of_half_weight_equal_one(self, solver, curved):
         X, M = curved
         problem = Problem.of(np.where(M, np.nan, X))
         halves = Ensemble((Component(Gaussian(), solver, 0.5), Component(Gaussian(), solver, 0.5)))
@@ -197,7 +197,7 @@ class TestEnsembles:
             fills.append(last.Z)
         np.testing.assert_allclose(*fills, atol=1e-10)
 
-    def test_components_must_go_together(self):
+    def test_incompatible_components_are_refused(self):
         with pytest.raises(ValueError, match="one kind"):
             Ensemble((Component(Gaussian(), Ridge()), Component(Gaussian(), Local())))
         with pytest.raises(ValueError, match="no component"):
@@ -213,20 +213,20 @@ class TestEnsembles:
 
 
 class TestPortfolio:
-    def test_core_comes_first_and_nothing_twice(self):
+    def test_core_comes_first_and_candidates_are_distinct(self):
         pairs = candidates(None, Ridge(), True)
         assert len(set(pairs)) == len(pairs) == len(PORTFOLIO)
         assert [kernel for kernel, _ in pairs[: len(CORE)]] == [kernel for kernel, _ in CORE]
 
-    def test_what_the_user_gives_stays(self):
+    def test_a_given_kernel_or_solver_is_not_varied(self):
         assert {kernel for kernel, _ in candidates(Gaussian(), Ridge(), True)} == {Gaussian()}
         assert {solver for _, solver in candidates(None, Ridge(0.7), False)} == {Ridge(0.7)}
         assert candidates(Gaussian(), Spectral(), True) == [(Gaussian(), Spectral())]
 
-    def test_neighbours_differ_in_one_thing(self):
-        near = neighbours((Laplacian(), Ridge(0.3)), True, True)
-        assert (scaled(Laplacian(), 2.0), Ridge(0.3)) in near
-        assert any(kernel == Laplacian() and solver.ridge < 0.2 for kernel, solver in near)
+    def test_neighbours_differ_in_one_parameter(self):
+        found = neighbours((Laplacian(), Ridge(0.3)), True, True)
+        assert (scaled(Laplacian(), 2.0), Ridge(0.3)) in found
+        assert any(kernel == Laplacian() and solver.ridge < 0.2 for kernel, solver in found)
 
 
 class TestScreening:
@@ -236,7 +236,7 @@ class TestScreening:
         base = Sweeper(Ensemble.of(*pairs[0]))
         return Screening(Problem.of(table), base, Run(), False, np.random.default_rng(0)), pairs
 
-    def test_the_start_that_does_best_is_taken(self, rng):
+    def test_the_start_with_the_smallest_error_is_chosen(self, rng):
         plane = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 6))
         screening, pairs = self.screening(plane)
         starts = [mean_start, LinearStart()]
@@ -247,7 +247,7 @@ class TestScreening:
 
 
 class TestImputer:
-    def test_independent_noise_comes_out_at_the_mean(self, rng):
+    def test_independent_noise_is_filled_by_the_mean(self, rng):
         X = rng.normal(size=(400, 6))
         table, M = damaged(X, 0.3)
         imputer = IGHImputer(random_state=0)
@@ -261,9 +261,9 @@ class TestImputer:
         M = np.zeros(X.shape, bool)
         M[:, 1:] = mcar((300, 2), 0.3, 0)
         imputer = IGHImputer(random_state=0)
-        assert nrmse(X, imputer.fit_transform(np.where(M, np.nan, X)), M) < 0.25  # a line: about 0.9
+        assert nrmse(X, imputer.fit_transform(np.where(M, np.nan, X)), M) < 0.25  # a linear fit: about 0.9
 
-    def test_accuracy_tells_columns_apart(self, rng):
+    def test_accuracy_separates_predictable_columns_from_noise(self, rng):
         t = rng.uniform(0, 6, size=300)
         X = np.column_stack([np.sin(t), np.cos(t), t, rng.normal(size=300)])
         table, M = damaged(X, 0.25)
@@ -271,17 +271,17 @@ class TestImputer:
         easy, *_, noise = imputer.accuracy_
         assert easy.relative < 0.6
         assert noise.relative > 0.9
-        wrong = (imputer.completed_ - X)[:, 0][M[:, 0]]
-        assert 0.5 < easy.error / np.sqrt(np.mean(wrong**2)) < 2
+        errors = (imputer.completed_ - X)[:, 0][M[:, 0]]
+        assert 0.5 < easy.error / np.sqrt(np.mean(errors**2)) < 2
 
-    def test_every_choice_is_visible(self, curve_fitted):
+    def test_every_choice_is_a_fitted_attribute(self, curve_fitted):
         imputer, _ = curve_fitted
         assert imputer.kernel_ in [component.kernel for component in imputer.ensemble_.components]
         assert len(imputer.tuning_.trials) >= len(PORTFOLIO)
         assert imputer.max_sweeps_ == imputer.tuning_.sweeper.max_sweeps
-        assert imputer.tuning_.errors[0] >= min(imputer.tuning_.errors)
+        assert imputer.tuning_.errors[imputer.max_sweeps_ - 1] <= 1.01 * min(imputer.tuning_.errors)
 
-    def test_with_given_kernel_and_solver_nothing_is_chosen_and_accuracy_comes_when_asked(self, curved):
+    def test_with_given_kernel_and_solver_nothing_is_tuned_but_accuracy_is_estimated(self, curved):
         X, M = curved
         imputer = IGHImputer(Gaussian(), solver=Ridge(1e-3), random_state=0).fit(np.where(M, np.nan, X))
         assert imputer.tuning_ is None
@@ -290,13 +290,13 @@ class TestImputer:
         assert [one.column for one in imputer.accuracy_] == [f"x{j}" for j in range(6)]
         assert all(one.relative < 0.5 for one in imputer.accuracy_)
 
-    def test_a_given_kernel_gets_a_ridge_that_suits_it(self, curved):
+    def test_the_ridge_is_tuned_for_a_given_kernel(self, curved):
         X, M = curved
         imputer = IGHImputer(Gaussian(), random_state=0).fit(np.where(M, np.nan, X))
         assert {trial.kernel for trial in imputer.tuning_.trials} == {Gaussian()}
-        assert imputer.solver_.ridge < 0.1  # a curve without noise
+        assert imputer.solver_.ridge < 0.1  # small, because the curve has no noise
 
-    def test_tables_with_next_to_nothing_in_them(self):
+    def test_tables_with_very_few_values(self):
         nan = float("nan")
         for table in ([[1.0]], [[1.0, nan]], [[1.0, nan], [2.0, 3.0]], [[1.0], [nan]], [[nan, 1], [2, nan]]):
             assert np.isfinite(IGHImputer(random_state=0).fit_transform(table)).all()
@@ -304,29 +304,29 @@ class TestImputer:
         assert imputer.max_sweeps_ == 6
         assert np.isnan([one.error for one in imputer.accuracy_]).all()
 
-    def test_large_tables_go_on_from_the_validation_run_unless_a_start_is_given(self, rng, monkeypatch):
+    def test_large_tables_start_from_the_validation_run_unless_a_start_is_given(self, rng, monkeypatch):
         monkeypatch.setattr("manifill._validation.holdout._MANY_ENTRIES", 100)
         X = np.sin(rng.random((120, 2)) @ rng.standard_normal((2, 8)) * 2)
         table, M = damaged(X, 0.5)
-        for start, going_on in (("auto", True), ("mean", False)):
+        for start, warm_start in (("auto", True), ("mean", False)):
             imputer = IGHImputer(method=Sweep(start=start), tol=0, random_state=0)
             first, *_, last = imputer.iter_fit(table)
-            nearly_there = nrmse(X, first.X, M) < 1.3 * nrmse(X, last.X, M)
-            assert nearly_there == going_on
+            starts_near_the_result = nrmse(X, first.X, M) < 1.3 * nrmse(X, last.X, M)
+            assert starts_near_the_result == warm_start
 
-    def test_a_time_limit_holds_while_choosing(self, rng):
+    def test_a_time_limit_holds_during_tuning(self, rng):
         table, _ = damaged(rng.normal(size=(600, 20)), 0.3)
         began = time.monotonic()
         with pytest.warns(match="column means"):
             IGHImputer(time_limit=0.05, random_state=0).fit(table)
         assert time.monotonic() - began < 3
 
-    def test_listeners_hear_what_goes_on(self, curve_fitted):
+    def test_screening_and_validation_are_logged(self, curve_fitted):
         _, lines = curve_fitted
-        assert any("settings" in line for line in lines)
+        assert any("candidates" in line for line in lines)
         assert any("validation run" in line for line in lines)
 
-    def test_a_wide_table_is_tried_on_some_columns(self, rng, monkeypatch):
+    def test_wide_tables_are_screened_on_some_columns(self, rng, monkeypatch):
         monkeypatch.setattr("manifill._selection.tuning._WIDE", 20)
         monkeypatch.setattr("manifill._selection.screening._COLUMNS_OF_WIDE", 10)
         X = np.sin(rng.random((80, 2)) @ rng.standard_normal((2, 60)) * 2)
@@ -336,9 +336,9 @@ class TestImputer:
         assert len(imputer.accuracy_) == 60
 
     @pytest.mark.parametrize("solver", ["landmarks", "local"])
-    def test_long_tables_are_chosen_for_too(self, solver, rng):
+    def test_solvers_of_long_tables_are_tuned_too(self, solver, rng):
         X = np.sin(rng.random((250, 2)) @ rng.standard_normal((2, 5)) * 2)
         table, M = damaged(X, 0.2)
         imputer = IGHImputer(solver=solver, random_state=0)
-        assert nrmse(X, imputer.fit_transform(table), M) < 0.55  # with a kernel of no merit: 0.7
+        assert nrmse(X, imputer.fit_transform(table), M) < 0.55  # 0.7 with an unsuitable kernel
         assert imputer.tuning_ is not None

@@ -1,4 +1,4 @@
-"""Every way of extending many functions over one kernel matrix gives the same."""
+"""All methods of extending many functions with one kernel matrix give the same result."""
 
 import numpy as np
 import pytest
@@ -16,12 +16,12 @@ def case(rng, n, b, rate):
     X = rng.standard_normal((n, 3))
     K = SemiLinear(Gaussian(), 0.3).gram(X)
     M = rng.random((n, b)) < rate
-    M[:, 1] = M[:, 0]  # columns that share their holes share a factorisation
+    M[:, 1] = M[:, 0]  # columns with equal masks share a factorisation
     F = np.where(M, 0.0, np.sin(X @ rng.standard_normal((3, b))))
     return K, F, M
 
 
-def long_way(K, F, M, ridge=RIDGE):
+def direct_solution(K, F, M, ridge=RIDGE):
     C = np.zeros(F.shape)
     added = ridge * np.diagonal(K).mean()
     for j in range(F.shape[1]):
@@ -31,11 +31,11 @@ def long_way(K, F, M, ridge=RIDGE):
 
 
 @pytest.mark.parametrize("rate", [0.15, 0.5, 0.8], ids="{:.0%}".format)
-@pytest.mark.parametrize("much", [0.0, np.inf], ids=["compiled", "numpy"])
-def test_extension_and_coefficients(rate, much, rng, monkeypatch):
-    monkeypatch.setattr(columns, "_MUCH_WORK", much)
+@pytest.mark.parametrize("min_work", [0.0, np.inf], ids=["compiled", "numpy"])
+def test_extension_and_coefficients_equal_the_direct_solution(rate, min_work, rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MIN_COMPILED_WORK", min_work)
     K, F, M = case(rng, 90, 30, rate)
-    C = long_way(K, F, M)
+    C = direct_solution(K, F, M)
     with Workers(2):
         found, reports = Columns(F, M).coefficients(K, Ridge(RIDGE))
         extended, _ = Columns(F, M).extension(K, Ridge(RIDGE))
@@ -45,65 +45,65 @@ def test_extension_and_coefficients(rate, much, rng, monkeypatch):
     assert reports[0].jitter == pytest.approx(0.0, abs=1e-15)
 
 
-def test_the_complement_is_taken_where_it_is_cheaper(rng, monkeypatch):
-    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
-    taken = []
-    monkeypatch.setattr(columns, "inverse", lambda K: taken.append(len(K)) or inverse(K))
+def test_the_complement_is_used_if_it_is_cheaper(rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MIN_COMPILED_WORK", 0.0)
+    inverted = []
+    monkeypatch.setattr(columns, "inverse", lambda K: inverted.append(len(K)) or inverse(K))
     for rate, expected in ((0.15, [90]), (0.8, [])):
-        taken.clear()
+        inverted.clear()
         K, F, M = case(rng, 90, 30, rate)
         Columns(F, M).extension(K, Ridge(RIDGE))
-        assert taken == expected
+        assert inverted == expected
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.7], ids="{:.0%}".format)
 def test_single_precision_is_refined_to_double(rate, rng, monkeypatch):
-    monkeypatch.setattr(columns, "_MANY_ROWS", 50)
+    monkeypatch.setattr(columns, "_MIN_MIXED_ROWS", 50)
     K, F, M = case(rng, 200, 12, rate)
-    taken = []
+    calls = []
     solve = mixed.solve
-    monkeypatch.setattr(mixed, "solve", lambda *a: taken.append(1) or solve(*a))
+    monkeypatch.setattr(mixed, "solve", lambda *a: calls.append(1) or solve(*a))
     with Workers(2):
         found, _ = Columns(F, M).coefficients(K, Ridge(RIDGE))
-    assert taken
-    np.testing.assert_allclose(found, long_way(K, F, M), atol=1e-7)
+    assert calls
+    np.testing.assert_allclose(found, direct_solution(K, F, M), atol=1e-7)
 
 
-def test_where_the_ridge_is_too_small_for_single_precision_it_is_not_used(rng, monkeypatch):
-    monkeypatch.setattr(columns, "_MANY_ROWS", 50)
+def test_single_precision_is_not_used_with_a_small_ridge(rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MIN_MIXED_ROWS", 50)
     monkeypatch.setattr(mixed, "solve", lambda *a: pytest.fail("factored in single precision"))
     K, F, M = case(rng, 200, 6, 0.5)
     found, _ = Columns(F, M).coefficients(K, Ridge(1e-5))
-    np.testing.assert_allclose(found, long_way(K, F, M, 1e-5), atol=1e-6)
+    np.testing.assert_allclose(found, direct_solution(K, F, M, 1e-5), atol=1e-6)
 
 
-def test_refining_that_does_not_help_is_given_up(rng):
+def test_refinement_that_does_not_converge_returns_none(rng):
     K, F, M = case(rng, 200, 6, 0.5)
     found = Columns(F, M)
     assert mixed.solve(K, F, M, found.known, found.missing, 1e-13) is None
 
 
 def test_a_matrix_that_is_not_positive_definite_is_refused(rng, monkeypatch):
-    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+    monkeypatch.setattr(columns, "_MIN_COMPILED_WORK", 0.0)
     K, F, M = case(rng, 60, 4, 0.6)
     with pytest.raises(NotPositiveDefinite, match=r"known rows with .* added to the diagonal are not"):
         Columns(F, M).extension(-K, Ridge(0.0))
 
 
-def test_columns_without_a_hole_are_no_trouble(rng, monkeypatch, capfd):
-    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+def test_columns_without_missing_entries(rng, monkeypatch, capfd):
+    monkeypatch.setattr(columns, "_MIN_COMPILED_WORK", 0.0)
     K, F, M = case(rng, 90, 30, 0.15)
     M[:, 5:9] = False
     F = np.where(M, 0.0, rng.standard_normal(F.shape))
-    for many_rows in (1000, 50):  # in double precision, and in single precision refined
-        monkeypatch.setattr(columns, "_MANY_ROWS", many_rows)
+    for min_rows in (1000, 50):  # double precision, then refined single precision
+        monkeypatch.setattr(columns, "_MIN_MIXED_ROWS", min_rows)
         found, _ = Columns(F, M).coefficients(K, Ridge(RIDGE))
-        np.testing.assert_allclose(found, long_way(K, F, M), atol=1e-7)
-    assert "illegal value" not in "".join(capfd.readouterr())  # LAPACK's complaint
+        np.testing.assert_allclose(found, direct_solution(K, F, M), atol=1e-7)
+    assert "illegal value" not in "".join(capfd.readouterr())  # an error message of LAPACK
 
 
-def test_jitter_is_added_where_rounding_needs_it_and_reported(monkeypatch):
-    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+def test_jitter_required_by_rounding_is_added_and_reported(monkeypatch):
+    monkeypatch.setattr(columns, "_MIN_COMPILED_WORK", 0.0)
     K = np.ones((30, 30))
     M = np.zeros((30, 2), dtype=bool)
     M[20:, 0] = M[25:, 1] = True
@@ -113,7 +113,7 @@ def test_jitter_is_added_where_rounding_needs_it_and_reported(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [5, 700, 1301])
-def test_inverse(n, dtype, rng):
+def test_inverse_is_none_unless_positive_definite(n, dtype, rng):
     A = rng.standard_normal((n, n)).astype(dtype)
     K = A @ A.T / n + np.eye(n, dtype=dtype)
     with Workers(2):
@@ -125,8 +125,8 @@ def test_inverse(n, dtype, rng):
     assert inverse(K) is None
 
 
-def test_where_roundings_bar_the_complement_the_direct_way_is_taken(rng, monkeypatch):
-    monkeypatch.setattr(columns, "_MUCH_WORK", 0.0)
+def test_the_direct_method_is_used_if_the_inverse_is_indefinite(rng, monkeypatch):
+    monkeypatch.setattr(columns, "_MIN_COMPILED_WORK", 0.0)
     K, F, M = case(rng, 90, 30, 0.15)
     expected, _ = Columns(F, M).extension(K, Ridge(RIDGE))
     monkeypatch.setattr(columns, "inverse", lambda K: -inverse(K))

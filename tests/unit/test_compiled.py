@@ -13,38 +13,38 @@ FORMULAS = {
 
 @pytest.mark.parametrize("kind", FORMULAS)
 @pytest.mark.parametrize("d", [1, 3, 4, 7, 8])
-def test_totals(kind, d, rng):
+def test_totals_equal_their_formulas(kind, d, rng):
     rows = rng.standard_normal((30, d))
     expected = FORMULAS[kind](rows, rows)
     between = np.empty((30, 30))
     compiled.totals_between(kind, rows, np.ascontiguousarray(rows.T), between)
     np.testing.assert_allclose(between, expected, atol=1e-12)
 
-    members = rng.integers(30, size=(5, 6))
+    sets = rng.integers(30, size=(5, 6))
     within = np.empty((5, 21))
-    compiled.totals_within(kind, rows, members, within)
+    compiled.totals_within(kind, rows, sets, within)
     i, j = np.tril_indices(6)
-    np.testing.assert_allclose(within, expected[members[:, i], members[:, j]], atol=1e-12)
+    np.testing.assert_allclose(within, expected[sets[:, i], sets[:, j]], atol=1e-12)
 
     queries = rng.integers(30, size=5)
     across = np.empty((5, 6))
-    compiled.totals_across(kind, rows, queries, members, across)
-    np.testing.assert_allclose(across, expected[queries[:, None], members], atol=1e-12)
+    compiled.totals_across(kind, rows, queries, sets, across)
+    np.testing.assert_allclose(across, expected[queries[:, None], sets], atol=1e-12)
 
 
-def test_without_a_folder_to_write_to_code_is_compiled_all_the_same(monkeypatch):
+def test_code_is_compiled_without_a_writeable_cache_folder(monkeypatch):
     njit = compiled.njit
 
-    def nowhere(**options):
+    def njit_without_cache(**options):
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
         return njit(**options)
 
-    monkeypatch.setattr(compiled, "njit", nowhere)
+    monkeypatch.setattr(compiled, "njit", njit_without_cache)
     assert compiled._compile(lambda x: x + 1)(2) == 3
 
 
-def test_single_precision_factor(rng):
+def test_single_precision_factor_solves_the_system(rng):
     A = rng.standard_normal((40, 40))
     K = A @ A.T
     rows = np.flatnonzero(rng.random(40) < 0.6)
@@ -56,13 +56,3 @@ def test_single_precision_factor(rng):
     exact = np.linalg.solve(K[np.ix_(rows, rows)] + 40 * np.eye(len(rows)), f.T).T
     np.testing.assert_allclose(solved, exact, atol=1e-5)
     assert compiled.factor_single(-K, rows, 0.0, factor) != 0
-
-
-def test_exponentials_are_those_of_the_library():
-    total = np.concatenate([[0.0, 1e-300, 707.9], np.geomspace(1e-9, 700, 20_000)])[None]
-    found = np.empty_like(total)
-    compiled.exponentials(-1.0, total, found)
-    np.testing.assert_allclose(found, np.exp(-total), rtol=4e-16)
-    assert found[0, 0] == 1.0
-    compiled.exponentials(-2.0, np.full((1, 3), np.inf), found[:, :3])
-    assert (found[0, :3] == 0).all()

@@ -43,7 +43,7 @@ def test_prediction_is_the_sum_over_harmonics(circle):
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-10)
 
 
-def test_centring_decides_what_is_predicted_far_away(rng):
+def test_far_away_the_mean_is_predicted_or_0_without_centring(rng):
     X = rng.standard_normal((30, 2))
     y = 5 + X[:, 0]
     far = np.full((1, 2), 1e3)
@@ -51,7 +51,7 @@ def test_centring_decides_what_is_predicted_far_away(rng):
     assert GeometricHarmonics(center=False).fit(X, y).predict(far)[0] == pytest.approx(0)
 
 
-def test_several_functions_at_once_are_those_one_by_one(circle):
+def test_several_functions_together_equal_each_alone(circle):
     t, X = circle
     F = np.column_stack([np.sin(t), np.cos(4 * t), t])
     together = GeometricHarmonics().fit(X[::2], F[::2]).predict(X)
@@ -59,7 +59,7 @@ def test_several_functions_at_once_are_those_one_by_one(circle):
     np.testing.assert_allclose(together, np.column_stack(alone), atol=1e-9)
 
 
-def test_ridge_mean_and_std_are_those_of_a_gaussian_process(rng):
+def test_ridge_mean_and_std_equal_those_of_a_gaussian_process(rng):
     X, new = rng.uniform(-2, 2, (40, 2)), rng.uniform(-3, 3, (15, 2))
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(40)
     noise = 0.05
@@ -74,7 +74,7 @@ def test_ridge_mean_and_std_are_those_of_a_gaussian_process(rng):
 
 
 @pytest.mark.parametrize("solver", [Ridge(0.04), Spectral(ConditionNumber(1e-2)), Spectral()], ids=repr)
-def test_std_covers_what_it_should(solver, rng):
+def test_90_percent_intervals_from_std_have_their_nominal_coverage(solver, rng):
     inside = total = 0
     for _ in range(20):
         X = rng.uniform(-2, 2, (140, 2))
@@ -88,7 +88,7 @@ def test_std_covers_what_it_should(solver, rng):
     assert 0.86 < inside / total < 0.95
 
 
-def test_spectral_std_by_its_formula(rng):
+def test_spectral_std_equals_its_formula(rng):
     X, F = rng.uniform(-2, 2, (30, 2)), rng.standard_normal((30, 3))
     new = rng.uniform(-2, 2, (7, 2))
     model = GeometricHarmonics(Gaussian(0.9), solver=Spectral(Count(8)), center=False).fit(X, F)
@@ -123,15 +123,17 @@ def test_precomputed_equals_computed(circle):
         GeometricHarmonics(Precomputed()).fit(X, t)
 
 
-def test_user_function_as_kernel(circle):
+def test_a_kernel_function_gives_the_result_of_the_kernel(circle):
     t, X = circle
     ours = GeometricHarmonics(Gaussian(0.4)).fit(X[::2], np.sin(t[::2]))
     theirs = GeometricHarmonics(lambda A, B: Gaussian(0.4).gram(B, A)).fit(X[::2], np.sin(t[::2]))
-    for mine, yours in zip(ours.predict(X, return_std=True), theirs.predict(X, return_std=True), strict=True):
-        np.testing.assert_allclose(mine, yours, atol=1e-10)
+    for expected, found in zip(
+        ours.predict(X, return_std=True), theirs.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(expected, found, atol=1e-10)
 
 
-def test_self_tuning_is_served_by_the_spectral_solver_which_reports_it(circle):
+def test_self_tuning_works_with_the_spectral_solver_only(circle):
     t, X = circle
     model = GeometricHarmonics("self_tuning").fit(X[::2], np.sin(t[::2]))
     assert model.score(X, np.sin(t)) > 0.99
@@ -147,7 +149,7 @@ def test_eigenvectors_need_the_spectral_solver(circle):
         model.harmonics(X)
 
 
-def test_it_keeps_its_own_copy(circle):
+def test_later_changes_of_the_rows_do_not_affect_the_model(circle):
     t, X = circle
     rows = X.copy()
     model = GeometricHarmonics().fit(rows, np.sin(t))
@@ -156,12 +158,12 @@ def test_it_keeps_its_own_copy(circle):
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-def test_rows_far_from_zero(rng):
+def test_a_large_offset_of_the_rows_does_not_change_predictions(rng):
     X = rng.standard_normal((80, 12))
     y = X[:, 0]
-    near = GeometricHarmonics().fit(X[:60], y[:60]).predict(X[60:])
-    far = GeometricHarmonics().fit(X[:60] + 1e7, y[:60]).predict(X[60:] + 1e7)
-    np.testing.assert_allclose(far, near, atol=1e-5)
+    expected = GeometricHarmonics().fit(X[:60], y[:60]).predict(X[60:])
+    shifted = GeometricHarmonics().fit(X[:60] + 1e7, y[:60]).predict(X[60:] + 1e7)
+    np.testing.assert_allclose(shifted, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -175,12 +177,12 @@ def test_rows_far_from_zero(rng):
         ([[1.0], [2.0]], [1e200, 1.0], "y must be in units"),
     ],
 )
-def test_bad_rows_are_named(X, y, message):
+def test_invalid_values_are_named(X, y, message):
     with pytest.raises(InvalidInput, match=message):
         GeometricHarmonics().fit(X, y)
 
 
-def test_a_kernel_that_overflows_says_so(rng):
+def test_a_kernel_that_overflows_is_named(rng):
     X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
     with pytest.raises(InvalidInput, match="units in which Polynomial"):
         GeometricHarmonics("polynomial").fit(1e90 * X, y)
@@ -188,7 +190,7 @@ def test_a_kernel_that_overflows_says_so(rng):
         GeometricHarmonics("polynomial").fit(X, y).predict(1e95 * X, return_std=True)
 
 
-def test_bad_parameters_are_named(circle):
+def test_invalid_parameters_are_named(circle):
     t, X = circle
     for options, message in (
         ({"center": "no"}, "center must be"),

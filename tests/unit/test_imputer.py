@@ -25,7 +25,7 @@ from manifill.solvers import ConditionNumber, Ridge, Spectral
 
 
 def curve(n=60):
-    """Points on a curve in six dimensions, and 20 % of the entries to be missing."""
+    """Points (n, 6) on a curve, and a mask (n, 6) with 20 % of the entries True, for missing."""
     t = np.linspace(0, 5, n)
     X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t), t**2])
     return X, np.random.default_rng(1).random(X.shape) < 0.2
@@ -43,20 +43,20 @@ def damaged(curved):
 
 
 @pytest.fixture
-def few(damaged):
-    """Every third row, for what is the same whatever the table."""
+def small(damaged):
+    """20 rows, for tests in which accuracy does not matter."""
     return damaged[::3]
 
 
 @pytest.fixture
-def narrow(few):
-    """Three columns of them."""
-    return few[:, :3].copy()
+def narrow(small):
+    """The first three columns of `small`."""
+    return small[:, :3].copy()
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    """Of a kernel an imputer, fitted to `damaged` when it is first asked for."""
+    """Function from a kernel to an imputer fitted to `damaged`; every kernel is fitted once."""
 
     @cache
     def fit(kernel="auto"):
@@ -67,27 +67,27 @@ def fitted():
 
 
 class TestFill:
-    def test_it_beats_the_mean_by_far(self):
+    def test_error_is_far_below_that_of_the_mean(self):
         X, M = curve(120)
         damaged = np.where(M, np.nan, X)
         filled = IGHImputer(random_state=0).fit_transform(damaged)
         mean = np.where(M, np.nanmean(damaged, axis=0), X)
         assert rmse(X, filled, M) < 0.25 * rmse(X, mean, M)
 
-    def test_observed_values_come_back_bit_for_bit(self, damaged, fitted):
+    def test_observed_values_are_returned_bit_for_bit(self, damaged, fitted):
         filled = fitted().completed_
         known = ~np.isnan(damaged)
         assert filled[known].tobytes() == damaged[known].tobytes()
         assert np.isfinite(filled).all()
 
-    def test_the_input_is_never_changed(self, narrow):
+    def test_the_input_is_not_changed(self, narrow):
         before = narrow.copy()
         narrow.flags.writeable = False
         imputer = IGHImputer(random_state=0).fit(narrow)
         imputer.transform(narrow)
         np.testing.assert_array_equal(narrow, before)
 
-    def test_float32_in_float32_out(self, narrow):
+    def test_float32_input_gives_float32_output(self, narrow):
         single = narrow.astype(np.float32)
         imputer = IGHImputer(random_state=0, add_indicator=True)
         filled = imputer.fit_transform(single)
@@ -98,7 +98,7 @@ class TestFill:
         double = IGHImputer(random_state=0).fit_transform(single.astype(float))
         np.testing.assert_allclose(filled[:, :3], double, rtol=1e-5, atol=1e-6)
 
-    def test_units_do_not_matter(self, damaged, fitted):
+    def test_the_result_does_not_depend_on_the_scale_of_the_columns(self, damaged, fitted):
         scale = np.array([1e-12, 1e12, 1.0, 1e3, 1e-3, 1e6])
         one = fitted().completed_
         two = IGHImputer(random_state=0).fit_transform(damaged * scale)
@@ -114,7 +114,7 @@ class TestFill:
         assert not np.array_equal(one, other)
 
     @pytest.mark.parametrize("seed", [np.random.RandomState(1), np.random.default_rng(1), np.int64(5), None])
-    def test_every_kind_of_random_state(self, seed, narrow):
+    def test_random_state_accepts_seeds_generators_and_none(self, seed, narrow):
         assert np.isfinite(IGHImputer(random_state=seed).fit_transform(narrow)).all()
 
     def test_fitted_attributes(self, damaged):
@@ -133,12 +133,12 @@ class TestFill:
         np.testing.assert_array_equal(filled, curved[0])
         assert filled is not curved[0]
         assert imputer.status_ is Status.NOTHING_MISSING
-        holes = curved[0][:4].copy()
-        holes[:, 2] = np.nan
-        assert rmse(curved[0][:4], imputer.transform(holes), np.isnan(holes)) < 0.3
+        new = curved[0][:4].copy()
+        new[:, 2] = np.nan
+        assert rmse(curved[0][:4], imputer.transform(new), np.isnan(new)) < 0.3
 
-    def test_words_and_objects(self, damaged):
-        word = IGHImputer(
+    def test_string_options_equal_their_objects(self, damaged):
+        strings = IGHImputer(
             "gaussian", solver="spectral", method=Sweep(schedule="column", start="mean", order="fixed")
         )
         objects = IGHImputer(
@@ -150,40 +150,40 @@ class TestFill:
                 order=lambda blocks, problem, rng: blocks,
             ),
         )
-        np.testing.assert_allclose(word.fit_transform(damaged), objects.fit_transform(damaged), atol=1e-9)
+        np.testing.assert_allclose(strings.fit_transform(damaged), objects.fit_transform(damaged), atol=1e-9)
 
     @pytest.mark.parametrize(
         "kernel", ["gaussian", "laplacian", "semilinear", "self_tuning", "polynomial", "cosine"]
     )
-    def test_every_word_for_a_kernel_works(self, kernel, damaged, fitted):
+    def test_every_kernel_name_works(self, kernel, damaged, fitted):
         imputer = fitted(kernel)
         assert np.isfinite(imputer.transform(damaged)).all()
         assert isinstance(imputer.solver_, Spectral if kernel == "self_tuning" else Ridge)
 
-    def test_a_function_as_kernel_equals_the_kernel(self, few):
-        def mine(X, Y):
+    def test_a_kernel_function_gives_the_result_of_the_kernel(self, small):
+        def gaussian(X, Y):
             return np.exp(-0.5 * ((X[:, None] - Y[None]) ** 2).sum(axis=2) / 4.0)
 
         ours = IGHImputer(Gaussian(2.0), solver="ridge", random_state=0)
-        theirs = IGHImputer(mine, solver="ridge", random_state=0)
-        np.testing.assert_allclose(ours.fit_transform(few), theirs.fit_transform(few), atol=1e-9)
-        np.testing.assert_allclose(ours.transform(few), theirs.transform(few), atol=1e-9)
+        theirs = IGHImputer(gaussian, solver="ridge", random_state=0)
+        np.testing.assert_allclose(ours.fit_transform(small), theirs.fit_transform(small), atol=1e-9)
+        np.testing.assert_allclose(ours.transform(small), theirs.transform(small), atol=1e-9)
         assert isinstance(theirs.kernel_, Custom)
-        assert isinstance(IGHImputer(mine).fit(few).solver_, Spectral)  # who knows whether it is psd
-        assert isinstance(IGHImputer(Custom(mine, psd=True)).fit(few).solver_, Ridge)
+        assert isinstance(IGHImputer(gaussian).fit(small).solver_, Spectral)  # not known to be psd
+        assert isinstance(IGHImputer(Custom(gaussian, psd=True)).fit(small).solver_, Ridge)
 
-    def test_schedule_words(self, rng):
+    def test_schedule_options_give_the_block_size(self, rng):
         X = rng.standard_normal((5, 70))
         X[rng.random(X.shape) < 0.1] = np.nan
         sizes = {
-            word: IGHImputer(method=Sweep(schedule=word)).fit(X).schedule_.columns
-            for word in ("auto", "column", "block", 9)
+            option: IGHImputer(method=Sweep(schedule=option)).fit(X).schedule_.columns
+            for option in ("auto", "column", "block", 9)
         }
         assert sizes == {"auto": 2, "column": 1, "block": 2, 9: 9}
 
 
 class TestNewRows:
-    def test_a_row_does_not_depend_on_its_company(self, damaged):
+    def test_a_row_does_not_depend_on_the_other_new_rows(self, damaged):
         imputer = IGHImputer(random_state=0).fit(damaged[:40])
         new = damaged[40:]
         together = imputer.transform(new)
@@ -198,29 +198,26 @@ class TestNewRows:
         "kernel", ["auto", "gaussian", "semilinear", "self_tuning", "polynomial", "cosine"]
     )
     @pytest.mark.parametrize("far", [1e6, 1e8, 1e100, 1e300])
-    def test_not_even_on_company_far_away(self, kernel, far, fitted):
+    def test_a_row_does_not_depend_on_an_outlying_new_row(self, kernel, far, fitted):
         imputer = fitted(kernel)
         row = np.array([[0.5, np.nan, 0.1, 1.0, np.nan, 1.0]])
-        company = np.vstack([row, [[far, np.nan, -far, 1.0, np.nan, 1.0]]])
-        together = imputer.transform(company)
+        rows = np.vstack([row, [[far, np.nan, -far, 1.0, np.nan, 1.0]]])
+        together = imputer.transform(rows)
         assert np.isfinite(together).all()
         np.testing.assert_allclose(together[0], imputer.transform(row)[0], rtol=1e-9, atol=1e-11)
 
-    def test_rows_that_settled_stay_as_they_are(self, damaged):
-        calls = []
-
+    def test_the_sweeps_of_a_row_do_not_depend_on_the_other_new_rows(self, damaged):
         def kernel(X, Y):
-            calls.append(len(X))
             return Gaussian(2.0).gram(Y, X)
 
         imputer = IGHImputer(kernel, random_state=0, tol=1e-3, max_sweeps=50).fit(damaged)
-        slow = imputer.transform(damaged[:40])
+        together = imputer.transform(damaged[:40])
         for i in range(0, 40, 7):
             np.testing.assert_allclose(
-                imputer.transform(damaged[i : i + 1])[0], slow[i], rtol=1e-9, atol=1e-11
+                imputer.transform(damaged[i : i + 1])[0], together[i], rtol=1e-9, atol=1e-11
             )
 
-    def test_new_rows_end_even_if_nothing_may_ever_settle(self, narrow):
+    def test_transform_ends_with_zero_tolerance(self, narrow):
         imputer = IGHImputer(random_state=0, tol=0, max_sweeps=10**6).fit(narrow)
         began = time.monotonic()
         imputer.transform(narrow[:5])
@@ -234,8 +231,8 @@ class TestNewRows:
         damaged = np.where(M, np.nan, X)
         imputer = IGHImputer(random_state=0).fit(damaged[:150])
         jointly = IGHImputer(random_state=0).fit_transform(damaged)[150:]
-        holes = M[150:]
-        assert rmse(X[150:], imputer.transform(damaged[150:]), holes) < 1.3 * rmse(X[150:], jointly, holes)
+        new = M[150:]
+        assert rmse(X[150:], imputer.transform(damaged[150:]), new) < 1.3 * rmse(X[150:], jointly, new)
 
     def test_a_column_complete_in_training_can_be_filled(self, curved):
         X, _ = curved
@@ -245,7 +242,7 @@ class TestNewRows:
         mean_error = np.abs(X[::2, 4].mean() - X[1::2, 4]).mean()
         assert np.abs(imputer.transform(new)[:, 4] - X[1::2, 4]).mean() < 0.3 * mean_error
 
-    def test_observed_values_and_bounds_hold(self, damaged):
+    def test_observed_values_are_kept_and_bounds_hold(self, damaged):
         imputer = IGHImputer(random_state=0, bounds={3: (1.0, 2.0)}).fit(damaged)
         new = damaged.copy()
         new[:, 3] = np.nan
@@ -255,34 +252,34 @@ class TestNewRows:
         assert filled[:, 3].min() >= 1.0
         assert filled[:, 3].max() <= 2.0
 
-    def test_a_row_with_nothing_observed_gets_the_means(self, damaged, fitted):
+    def test_a_row_without_observed_values_gets_the_column_means(self, damaged, fitted):
         imputer = fitted()
         np.testing.assert_allclose(
             imputer.transform(np.full((2, 6), np.nan)), [np.nanmean(damaged, axis=0)] * 2
         )
 
-    def test_absurd_new_rows_stay_finite(self, fitted):
+    def test_extreme_new_rows_give_finite_values(self, fitted):
         imputer = fitted()
         rows = np.array([[1e300, np.nan, 0, -1e308, np.nan, 1], [1e-300, np.nan, 1e30, 0, 0, np.nan]])
         assert np.isfinite(imputer.transform(rows)).all()
 
     @pytest.mark.parametrize("kernel", ["auto", "gaussian", "self_tuning", SemiLinear(Laplacian())])
-    def test_a_pickled_copy_transforms_alike(self, kernel, damaged):
+    def test_a_pickled_copy_gives_identical_results(self, kernel, damaged):
         imputer = IGHImputer(kernel, random_state=0).fit(damaged[:45])
         copy = pickle.loads(pickle.dumps(imputer))
         first = imputer.transform(damaged[45:])
         assert copy.transform(damaged[45:]).tobytes() == first.tobytes()
         again = pickle.loads(pickle.dumps(imputer)).transform(damaged[45:])
         assert again.tobytes() == first.tobytes()
-        for row in damaged[45:50]:  # whatever was asked before
+        for row in damaged[45:50]:  # earlier calls have no effect
             copy.transform(row[None])
         assert copy.transform(damaged[45:]).tobytes() == first.tobytes()
 
-    def test_chunks_do_not_matter(self, damaged, fitted, monkeypatch):
-        whole = fitted().transform(damaged)
-        monkeypatch.setattr("manifill._fillers.sweep.newrows._MOST_PAIRS", 500)
+    def test_the_result_does_not_depend_on_the_chunk_size(self, damaged, fitted, monkeypatch):
+        expected = fitted().transform(damaged)
+        monkeypatch.setattr("manifill._fillers.sweep.newrows._MAX_PAIRS", 500)
         again = IGHImputer(random_state=0).fit(damaged)
-        np.testing.assert_allclose(again.transform(damaged), whole, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(again.transform(damaged), expected, rtol=1e-9, atol=1e-11)
 
 
 class TestFrames:
@@ -300,39 +297,39 @@ class TestFrames:
         with pytest.raises(ValueError, match="feature names"):
             imputer.transform(frame.rename(columns={"a": "z"}))
 
-    def test_pandas_nullable(self, few):
-        frame = pd.DataFrame(few, columns=list(self.names)).convert_dtypes()
+    def test_pandas_nullable(self, small):
+        frame = pd.DataFrame(small, columns=list(self.names)).convert_dtypes()
         frame["f"] = frame["f"].astype("Float64")
         filled = IGHImputer(random_state=0).fit_transform(frame)
-        np.testing.assert_allclose(filled, IGHImputer(random_state=0).fit_transform(few))
+        np.testing.assert_allclose(filled, IGHImputer(random_state=0).fit_transform(small))
 
-    def test_polars(self, few):
+    def test_polars(self, small):
         frame = pl.DataFrame(
-            {n: [None if np.isnan(v) else v for v in c] for n, c in zip(self.names, few.T, strict=True)}
+            {n: [None if np.isnan(v) else v for v in c] for n, c in zip(self.names, small.T, strict=True)}
         )
         filled = IGHImputer(random_state=0).set_output(transform="polars").fit_transform(frame)
         assert isinstance(filled, pl.DataFrame)
         assert filled.columns == list(self.names)
         assert filled.null_count().to_numpy().sum() == 0
 
-    def test_bounds_and_groups_by_name(self, few):
-        frame = pd.DataFrame(few, columns=list(self.names))
+    def test_bounds_and_groups_by_name(self, small):
+        frame = pd.DataFrame(small, columns=list(self.names))
         imputer = IGHImputer(random_state=0, bounds={"d": (1.0, None)}, groups=[["a", "b"]])
         filled = imputer.fit_transform(frame)
-        assert filled[np.isnan(few[:, 3]), 3].min() >= 1.0
-        by_number = IGHImputer(random_state=0, bounds={3: (1.0, None)}, groups=[[0, 1]]).fit_transform(few)
+        assert filled[np.isnan(small[:, 3]), 3].min() >= 1.0
+        by_number = IGHImputer(random_state=0, bounds={3: (1.0, None)}, groups=[[0, 1]]).fit_transform(small)
         np.testing.assert_array_equal(filled, by_number)
 
-    def test_indicator(self, few):
-        few[:, 2] = np.nan_to_num(few[:, 2])
-        frame = pd.DataFrame(few, columns=list(self.names))
+    def test_indicator(self, small):
+        small[:, 2] = np.nan_to_num(small[:, 2])
+        frame = pd.DataFrame(small, columns=list(self.names))
         imputer = IGHImputer(random_state=0, add_indicator=True).set_output(transform="pandas")
         filled = imputer.fit_transform(frame)
         assert list(filled.columns[6:]) == [f"missingindicator_{n}" for n in "abdef"]
-        np.testing.assert_array_equal(filled["missingindicator_a"], np.isnan(few[:, 0]))
+        np.testing.assert_array_equal(filled["missingindicator_a"], np.isnan(small[:, 0]))
         assert list(imputer.transform(frame.iloc[:3]).columns) == list(filled.columns)
 
-    def test_names_out_are_checked(self, fitted):
+    def test_feature_names_out_are_checked(self, fitted):
         imputer = fitted()
         assert list(imputer.get_feature_names_out()) == [f"x{i}" for i in range(6)]
         assert list(imputer.get_feature_names_out(list(self.names))) == list(self.names)
@@ -340,8 +337,8 @@ class TestFrames:
             imputer.get_feature_names_out(["a"])
 
 
-class TestWatching:
-    def test_break_leaves_it_fitted(self, damaged):
+class TestIterationAndStopping:
+    def test_break_leaves_the_imputer_fitted(self, damaged):
         imputer = IGHImputer("laplacian", solver="ridge", random_state=0, tol=0)
         for state in imputer.iter_fit(damaged):
             if state.sweep == 2:
@@ -352,17 +349,17 @@ class TestWatching:
         np.testing.assert_array_equal(state.X, expected.fit_transform(damaged))
         assert np.isfinite(imputer.transform(damaged)).all()
 
-    def test_break_at_the_start_leaves_nothing(self, narrow):
+    def test_the_imputer_is_fitted_from_the_first_sweep_on(self, narrow):
         imputer = IGHImputer(random_state=0)
-        stream = imputer.iter_fit(narrow)
-        next(stream)
+        fills = imputer.iter_fit(narrow)
+        next(fills)
         with pytest.raises(NotFittedError):
             imputer.transform(narrow)
-        next(stream)
-        assert imputer.n_sweeps_ == 1  # at once, while the stream is still open
+        next(fills)
+        assert imputer.n_sweeps_ == 1  # while the iterator is still open
         assert imputer.status_ is Status.INTERRUPTED
 
-    def test_a_fit_that_fails_is_not_mistaken_for_the_one_before(self, narrow):
+    def test_a_failed_fit_discards_the_previous_one(self, narrow):
         imputer = IGHImputer(random_state=0).fit(narrow)
         with pytest.raises(InvalidInput):
             imputer.set_params(tol=-1).fit(narrow[:, :2])
@@ -370,7 +367,7 @@ class TestWatching:
             imputer.transform(narrow)
         assert not hasattr(imputer, "trace_")
 
-    def test_the_last_state_is_what_is_stored(self, narrow):
+    def test_the_last_fill_equals_completed(self, narrow):
         for options in ({}, {"time_limit": 1e-9}):
             imputer = IGHImputer(random_state=0, **options)
             with warnings.catch_warnings():
@@ -387,7 +384,7 @@ class TestWatching:
         assert imputer.fit(X).status_ is Status.PLATEAU
         assert imputer.n_sweeps_ < 300
 
-    def test_with_a_tolerance_of_nothing_all_sweeps_are_made(self, rng):
+    def test_zero_tolerance_runs_all_sweeps(self, rng):
         X = rng.standard_normal((30, 4))
         X[rng.random(X.shape) < 0.4] = np.nan
         imputer = IGHImputer(
@@ -395,7 +392,7 @@ class TestWatching:
         )
         assert imputer.fit(X).n_sweeps_ == 120
 
-    def test_ctrl_c_leaves_it_fitted_and_is_not_swallowed(self, damaged):
+    def test_ctrl_c_leaves_the_imputer_fitted_and_is_raised(self, damaged):
         calls = []
 
         def kernel(X, Y):
@@ -414,16 +411,16 @@ class TestWatching:
         )
         np.testing.assert_allclose(imputer.completed_, expected, atol=1e-8)
 
-    def test_time_limit_too_short_for_a_sweep(self, damaged):
+    def test_a_time_limit_too_short_for_a_sweep_gives_column_means(self, damaged):
         imputer = IGHImputer(random_state=0, time_limit=1e-9)
-        with pytest.warns(UnfinishedWarning, match="column means: the time was up"):
+        with pytest.warns(UnfinishedWarning, match="column means: the time limit was reached"):
             filled = imputer.fit_transform(damaged)
         assert imputer.status_ is Status.TIME_LIMIT
         assert imputer.n_sweeps_ == 0
         means = np.broadcast_to(np.nanmean(damaged, axis=0), damaged.shape)
         np.testing.assert_allclose(filled[np.isnan(damaged)], means[np.isnan(damaged)])
 
-    def test_verbose_writes_to_stderr_and_nothing_else_prints(self, narrow, capsys):
+    def test_only_verbose_prints_and_only_to_stderr(self, narrow, capsys):
         IGHImputer(random_state=0).fit(narrow)
         assert capsys.readouterr() == ("", "")
         IGHImputer(random_state=0, verbose=True, max_sweeps=2).fit(narrow)
@@ -447,14 +444,14 @@ def test_pipeline_and_grid_search(damaged, curved):
     assert np.isfinite(search.best_score_)
 
 
-class TestDoor:
+class TestImpute:
     def test_arrays_and_lists(self, damaged, fitted):
         expected = fitted().completed_
         np.testing.assert_array_equal(manifill.impute(damaged, random_state=0), expected)
         np.testing.assert_array_equal(manifill.impute(damaged.tolist(), random_state=0), expected)
 
-    def test_frames_come_back_as_frames(self, few):
-        frame = pd.DataFrame(few, columns=list("abcdef"), index=range(100, 120))
+    def test_frames_come_back_as_frames(self, small):
+        frame = pd.DataFrame(small, columns=list("abcdef"), index=range(100, 120))
         filled = manifill.impute(frame, random_state=0)
         assert isinstance(filled, pd.DataFrame)
         pd.testing.assert_index_equal(filled.index, frame.index)
@@ -484,18 +481,18 @@ class TestTables:
         ],
         ids=range(6),
     )
-    def test_what_is_not_a_number_is_named(self, frame):
+    def test_the_column_of_values_that_are_not_numbers_is_named(self, frame):
         with pytest.raises(InvalidInput, match=r"must be numbers; column 'when'"):
             IGHImputer().fit(frame)
 
-    def test_dates_without_names(self):
+    def test_arrays_of_dates_are_refused(self):
         dates = np.array([["2020-01-01", "NaT"]], dtype="M8[D]")
         with pytest.raises(InvalidInput, match="dates"):
             IGHImputer().fit(dates)
         with pytest.raises(InvalidInput, match="datetime64"):
             manifill.impute(dates)
 
-    def test_whole_numbers_a_float_cannot_hold(self):
+    def test_integers_that_a_float_cannot_represent_are_refused(self):
         frame = pd.DataFrame({"id": [2**53 + 1, 2**53 + 3, 5], "f": [1.0, np.nan, 3.0]})
         with pytest.raises(InvalidInput, match="column 'id' is 9007199254740993 in row 0"):
             IGHImputer().fit(frame)
@@ -511,7 +508,7 @@ class TestTables:
         ],
         ids=["pandas", "polars", "masked", "list"],
     )
-    def test_whole_numbers_with_gaps_that_a_float_cannot_hold(self, table):
+    def test_large_integers_are_refused_in_tables_with_missing_values(self, table):
         with pytest.raises(InvalidInput, match="column 'x0' is 1152921504606846977 in row 0"):
             IGHImputer().fit(table)
 
@@ -523,7 +520,7 @@ class TestTables:
             [[np.timedelta64(3, "D"), 1.0], [np.timedelta64("NaT"), None]],
         ],
     )
-    def test_lists_of_what_is_not_a_number(self, table):
+    def test_lists_with_values_that_are_not_numbers_are_refused(self, table):
         with pytest.raises(InvalidInput, match="must be numbers; column x0 is"):
             IGHImputer().fit(table)
 
@@ -536,7 +533,7 @@ class TestTables:
         with pytest.raises(InvalidInput, match="not modelled"):
             manifill.impute(dates)
 
-    def test_bounds_far_from_the_data_are_kept_and_no_divergence(self, rng):
+    def test_bounds_far_from_the_data_hold_without_divergence(self, rng):
         X = rng.normal(size=(20, 3))
         X[0, 0] = np.nan
         with warnings.catch_warnings():
@@ -546,15 +543,15 @@ class TestTables:
         assert imputer.transform(X)[0, 0] == 1e5
         assert imputer.status_ is not Status.DIVERGED
 
-    def test_columns_named_by_whole_numbers(self, few):
-        frame = pd.DataFrame(few, columns=range(1, 7))
+    def test_integer_column_names(self, small):
+        frame = pd.DataFrame(small, columns=range(1, 7))
         filled = manifill.impute(frame, bounds={1: (7, 8)}, random_state=0)
         assert list(filled.columns) == list(range(1, 7))
-        assert filled[1][np.isnan(few[:, 0])].between(7, 8).all()
-        with pytest.raises(InvalidInput, match="bounds names columns that are not there: 0"):
+        assert filled[1][np.isnan(small[:, 0])].between(7, 8).all()
+        with pytest.raises(InvalidInput, match="bounds names unknown columns: 0"):
             manifill.impute(frame, bounds={0: (7, 8)})
 
-    def test_nothing_observed_at_all(self):
+    def test_a_table_without_observed_values(self):
         for keep in (False, True):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", EmptyColumnWarning)
@@ -562,16 +559,16 @@ class TestTables:
             assert imputer.transform([[1.0, np.nan]]).tolist() == ([[1.0, 0.0]] if keep else [[]])
 
     @pytest.mark.parametrize("solver", ["ridge", "spectral", "landmarks", "local"])
-    def test_a_constant_column_by_itself_is_no_hindrance_to_new_rows(self, solver, few):
-        X = np.column_stack([few, np.full(len(few), 3.0)])
+    def test_a_constant_column_missing_in_a_new_row_gets_its_value(self, solver, small):
+        X = np.column_stack([small, np.full(len(small), 3.0)])
         imputer = IGHImputer(solver=solver, random_state=0, max_sweeps=1).fit(X)
         assert imputer.transform([[np.nan] * 5 + [1.0, np.nan]])[0, -1] == 3.0
 
-    def test_a_polynomial_far_out_stays_finite(self, damaged):
+    def test_a_polynomial_kernel_stays_finite_for_an_outlying_row(self, damaged):
         imputer = IGHImputer(Polynomial(5), random_state=0).fit(damaged)
         assert np.isfinite(imputer.transform([[1e300] + [np.nan] * 5])).all()
 
-    def test_two_columns_in_blocks_still_learn_from_each_other(self, rng):
+    def test_two_columns_with_a_block_schedule_predict_each_other(self, rng):
         x = rng.standard_normal(80)
         X = np.column_stack([x, x])
         X[::4, 0] = np.nan
@@ -579,9 +576,9 @@ class TestTables:
         assert np.abs(filled[::4, 0] - x[::4]).mean() < 0.1
 
 
-def test_empty_columns(few):
-    few[:, 1] = np.nan
-    frame = pd.DataFrame(few, columns=list("abcdef"))
+def test_empty_columns(small):
+    small[:, 1] = np.nan
+    frame = pd.DataFrame(small, columns=list("abcdef"))
     with pytest.warns(EmptyColumnWarning, match=r"dropped.*\['b'\]"):
         dropped = IGHImputer(random_state=0).fit(frame)
     assert list(dropped.get_feature_names_out()) == list("acdef")
@@ -596,16 +593,16 @@ def test_empty_columns(few):
     np.testing.assert_array_equal(kept.transform(new)[:, 1], [4.0, 0.0, 5.0])
 
 
-def test_empty_columns_with_groups_start_and_bounds(few):
-    few[:, 1] = np.nan
+def test_empty_columns_with_groups_start_and_bounds(small):
+    small[:, 1] = np.nan
     with pytest.warns(EmptyColumnWarning):
         imputer = IGHImputer(
             groups=[[0, 1], [2, 3]],
             method=Sweep(start=np.ones((20, 6))),
             bounds=[(-1, 1)] * 6,
             random_state=0,
-        ).fit(few)
-    assert np.isfinite(imputer.transform(few)).all()
+        ).fit(small)
+    assert np.isfinite(imputer.transform(small)).all()
 
 
 @pytest.mark.parametrize(
@@ -648,7 +645,7 @@ def test_odd_tables_give_finite_results_and_no_warnings(X, options):
         assert result[~np.isnan(X)].tobytes() == X[~np.isnan(X)].tobytes()
 
 
-def test_what_can_not_be_learned_gets_the_obvious_value():
+def test_constant_columns_get_their_value_and_empty_rows_the_mean():
     X = np.array([[5.0, 0.1, 1.0], [5.0, np.nan, 2.0], [np.nan, 0.1, 4.0], [5.0, 0.1, np.nan], [np.nan] * 3])
     X = np.column_stack([X, [np.nan, np.nan, 7.7, np.nan, np.nan]])
     filled = IGHImputer(random_state=0, bounds=None).fit_transform(X)
@@ -685,11 +682,11 @@ class TestBadInput:
             (np.array([[1 + 2j]]), "Complex"),
         ],
     )
-    def test_tables(self, X, message):
+    def test_invalid_tables_are_refused(self, X, message):
         with pytest.raises(ValueError, match=message):
             IGHImputer().fit(X)
 
-    def test_columns_at_transform(self, damaged, fitted):
+    def test_a_wrong_number_of_columns_at_transform_is_refused(self, damaged, fitted):
         with pytest.raises(ValueError, match="X has 5 features, but IGHImputer is expecting 6"):
             fitted().transform(damaged[:, :5])
 
@@ -722,12 +719,12 @@ class TestBadInput:
             ({"tol": -1}, "tol must be a finite number ≥ 0; got -1"),
             ({"tol": "small"}, "tol must be"),
             ({"time_limit": 0}, "time_limit must be a finite number > 0"),
-            ({"bounds": {"age": (0, 1)}}, "bounds names the column 'age', which is not there"),
+            ({"bounds": {"age": (0, 1)}}, "bounds names an unknown column: 'age'"),
             ({"bounds": {0: (1, 0)}}, "bounds of column 'x0'.*lowest ≤ highest"),
             ({"bounds": {0: 3}}, "bounds of column 'x0'"),
             ({"bounds": "tight"}, "bounds of column 'x0'"),
             ({"bounds": [(0, 1)]}, "bounds must be"),
-            ({"groups": [["a"]]}, "groups names the column 'a'"),
+            ({"groups": [["a"]]}, "groups names an unknown column: 'a'"),
             ({"groups": "ab"}, "groups must be a list of lists"),
             ({"groups": 5}, "groups must be a list of lists"),
             ({"bounds": (np.inf, np.inf)}, "bounds of column 'x0'"),
@@ -735,12 +732,12 @@ class TestBadInput:
             ({"bounds": np.array(3)}, "bounds must be"),
             ({"max_sweeps": 10**400}, "max_sweeps must be"),
             ({"tol": True}, "tol must be"),
-            ({"groups": [[0, 1], [1, 2]]}, "no column twice"),
+            ({"groups": [[0, 1], [1, 2]]}, "each at most once"),
             ({"random_state": "dice"}, "random_state must be"),
             ({"random_state": -1}, "random_state must be"),
         ],
         ids=str,
     )
-    def test_parameters(self, options, message, damaged):
+    def test_invalid_parameters_are_refused(self, options, message, damaged):
         with pytest.raises(InvalidInput, match=message):
             IGHImputer(**options).fit(damaged)

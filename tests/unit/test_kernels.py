@@ -31,7 +31,7 @@ KERNELS = [
     Polynomial(3, 0.5),
     Cosine(),
 ]
-by_name = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 
 
 def off_diagonal(D):
@@ -39,7 +39,7 @@ def off_diagonal(D):
 
 
 def formula(kernel, x, y, X):
-    """k(x, y) for kernels tuned on X, from the definitions alone."""
+    """k(x, y) of a kernel tuned on X, from its definition."""
     d2, d1, dot, n = np.sum((x - y) ** 2), np.abs(x - y).sum(), x @ y, len(x)
     l2, l1 = cdist(X, X), cdist(X, X, "cityblock")
     match kernel:
@@ -60,8 +60,8 @@ def formula(kernel, x, y, X):
             return dot / np.linalg.norm(x) / np.linalg.norm(y)
 
 
-@by_name
-def test_kernel_is_its_formula_on_known_and_new_rows(kernel, rng):
+@each_kernel
+def test_kernel_equals_its_formula_on_known_and_new_rows(kernel, rng):
     X, Y = rng.standard_normal((9, 4)), rng.standard_normal((5, 4))
     for left in (None, Y, X[2:4]):
         rows = X if left is None else left
@@ -69,7 +69,7 @@ def test_kernel_is_its_formula_on_known_and_new_rows(kernel, rng):
         np.testing.assert_allclose(kernel.gram(X, left), expected, rtol=1e-10)
 
 
-@by_name
+@each_kernel
 def test_diagonal_is_k_of_a_row_with_itself(kernel, rng):
     X = rng.standard_normal((8, 3))
     pairs = Pairs.of(X, statistics=kernel.statistics)
@@ -79,38 +79,38 @@ def test_diagonal_is_k_of_a_row_with_itself(kernel, rng):
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel.psd], ids=repr)
 @pytest.mark.parametrize("n_columns", [1, 3, 40])
-def test_kernels_said_to_be_psd_are(kernel, n_columns, rng):
+def test_kernels_marked_psd_are_positive_semi_definite(kernel, n_columns, rng):
     K = kernel.gram(rng.standard_normal((60, n_columns)))
     values = np.linalg.eigvalsh(K)
     assert values.min() > -1e-12 * values.max()
 
 
-def test_self_tuning_says_that_it_is_not_psd_and_is_not(rng):
+def test_self_tuning_is_marked_not_psd_and_is_not(rng):
     assert SelfTuning().psd is False
     smallest = [np.linalg.eigvalsh(SelfTuning(7).gram(rng.standard_normal((100, 2))))[0] for _ in range(5)]
     assert max(smallest) < -1e-3
 
 
-@by_name
-def test_kernels_are_values(kernel):
+@each_kernel
+def test_kernels_compare_and_hash_by_value(kernel):
     assert pickle.loads(pickle.dumps(kernel)) == kernel
     assert hash(kernel) == hash(pickle.loads(pickle.dumps(kernel)))
 
 
-@by_name
-def test_tuning_returns_a_new_kernel(kernel, rng):
+@each_kernel
+def test_tuning_does_not_change_the_kernel(kernel, rng):
     before = repr(kernel)
     kernel.gram(rng.standard_normal((6, 2)))
     assert repr(kernel) == before
 
 
-def test_which_kernels_are_sums_over_columns():
+def test_all_kernels_but_custom_and_precomputed_are_additive():
     assert all(kernel.additive for kernel in KERNELS)
     assert not Custom(np.dot).additive
     assert not Precomputed().additive
 
 
-def test_untuned_kernel_says_so(rng):
+def test_untuned_kernels_are_refused(rng):
     pairs = Pairs.of(rng.standard_normal((4, 2)), statistics=Gaussian.statistics)
     with pytest.raises(InvalidInput, match="no bandwidth yet"):
         Gaussian()(pairs)
@@ -118,14 +118,14 @@ def test_untuned_kernel_says_so(rng):
         SelfTuning()(pairs)
 
 
-def test_rows_that_coincide_give_finite_affinities():
+def test_identical_rows_give_finite_affinities():
     X = np.ones((5, 3))
     for kernel in KERNELS:
         assert np.isfinite(kernel.gram(X)).all()
         assert np.isfinite(kernel.gram(np.zeros((5, 3)))).all()
 
 
-def test_custom_kernel_is_checked(rng):
+def test_invalid_custom_kernels_are_refused(rng):
     X = rng.standard_normal((4, 2))
     with pytest.raises(InvalidInput, match=r"must return an array of shape \(4, 4\)"):
         Custom(lambda X, Y: np.ones(3)).gram(X)
@@ -168,25 +168,25 @@ def test_custom_diagonal(rng):
         (lambda: Polynomial(2, -1.0), "offset of Polynomial"),
     ],
 )
-def test_bad_parameters_are_named(make, names):
+def test_invalid_parameters_are_named(make, names):
     with pytest.raises(InvalidInput, match=names):
         make()
 
 
 class TestBandwidth:
-    def test_median(self, rng):
+    def test_median_distance(self, rng):
         X = rng.standard_normal((20, 3))
         D = cdist(X, X)
         expected = 2.5 * np.median(D[np.triu_indices(20, 1)])
         assert MedianDistance(2.5)(D, Gaussian.profile) == pytest.approx(expected)
 
-    def test_neighbor(self, rng):
+    def test_neighbor_distance(self, rng):
         X = rng.standard_normal((20, 3))
         D = cdist(X, X)
         expected = 0.5 * np.median([np.sort(np.delete(row, i))[3 - 1] for i, row in enumerate(D)])
         assert NeighborDistance(k=3, multiple=0.5)(D, Gaussian.profile) == pytest.approx(expected)
 
-    def test_neighbor_with_fewer_rows_than_k(self):
+    def test_neighbor_distance_with_fewer_rows_than_k(self):
         D = cdist([[0.0], [1.0]], [[0.0], [1.0]])
         assert NeighborDistance(k=7)(D, Gaussian.profile) == 1.0
 
@@ -198,27 +198,27 @@ class TestBandwidth:
         D = cdist(X[:256], X)
         sigma, slope = LogSumSlope.slopes(D, profile)
         if profile is Gaussian.profile:  # the Laplacian's long tail flattens the slope
-            # above the dimension rather than below: chords are shorter than arcs
+            # slightly above the dimension, because chords are shorter than arcs
             assert slope.max() == pytest.approx(1.1 * dimension, rel=0.15)
         chosen = LogSumSlope()(D, profile)
         assert chosen == pytest.approx(sigma[np.argmax(slope)])
         assert D[D > 0].min() < chosen < D.max()
 
     @pytest.mark.parametrize("profile", [Gaussian.profile, Laplacian.profile], ids=["gaussian", "laplacian"])
-    def test_log_sum_slope_is_that_of_the_sum_over_all_pairs(self, profile, rng):
+    def test_log_sum_slope_is_the_derivative_of_the_sum_over_all_pairs(self, profile, rng):
         X = rng.standard_normal((70, 3))
         D = cdist(X, X)
         sigma, slope = LogSumSlope.slopes(D, profile)
         step = 1e-4
-        for s, claimed in zip(sigma, slope, strict=True):
+        for s, found in zip(sigma, slope, strict=True):
             above, below = (
                 np.log(sum(profile(d / x) for d in D.ravel())) for x in (s * (1 + step), s / (1 + step))
             )
-            assert claimed == pytest.approx((above - below) / (2 * np.log1p(step)), abs=0.02)
+            assert found == pytest.approx((above - below) / (2 * np.log1p(step)), abs=0.02)
 
     @pytest.mark.parametrize("rule", [MedianDistance(), NeighborDistance(), LogSumSlope()], ids=repr)
     @pytest.mark.parametrize("n", [40, 700])
-    def test_the_order_of_the_rows_does_not_matter(self, rule, n, rng):
+    def test_bandwidth_does_not_depend_on_the_order_of_the_rows(self, rule, n, rng):
         X = rng.standard_normal((n, 3))
         D = cdist(X, X)
         order = rng.permutation(n)
@@ -226,19 +226,19 @@ class TestBandwidth:
         assert one == pytest.approx(two, rel=1e-12)
 
     @pytest.mark.parametrize("rule", [MedianDistance(), NeighborDistance(), LogSumSlope()], ids=repr)
-    def test_coinciding_rows(self, rule):
+    def test_bandwidth_of_identical_rows_is_positive(self, rule):
         assert rule(np.zeros((6, 6)), Gaussian.profile) == 1.0
         mostly = np.zeros((6, 6))
         mostly[0, 1:] = mostly[1:, 0] = 3.0
         assert rule(mostly, Gaussian.profile) > 0
 
     @pytest.mark.parametrize("rule", [MedianDistance(), NeighborDistance(), LogSumSlope()], ids=repr)
-    def test_units(self, rule, rng):
+    def test_bandwidth_scales_with_the_distances(self, rule, rng):
         X = rng.standard_normal((60, 3))
         small, large = (rule(cdist(c * X, c * X), Gaussian.profile) for c in (1.0, 1e3))
         assert large == pytest.approx(1e3 * small, rel=1e-6)
 
-    def test_long_tables_are_sampled_as_the_rule_says(self, rng):
+    def test_bandwidth_of_long_tables_is_that_of_a_sample(self, rng):
         X = rng.standard_normal((2000, 2))
         pairs = Pairs.of(X, statistics=Gaussian.statistics)
         D = cdist(X, X)
@@ -248,11 +248,11 @@ class TestBandwidth:
         sampled = D[np.ix_(rows, rows)]
         assert Gaussian().tuned(pairs).scale == pytest.approx(np.median(sampled[sampled > 0]), rel=1e-9)
         assert Gaussian().tuned(pairs).scale == pytest.approx(exact, rel=0.02)
-        few = Pairs.of(X[:1000], statistics=Gaussian.statistics)
+        short = Pairs.of(X[:1000], statistics=Gaussian.statistics)
         exact = np.median(D[:1000, :1000][np.triu_indices(1000, 1)])
-        assert Gaussian().tuned(few).scale == pytest.approx(exact, rel=1e-9)
+        assert Gaussian().tuned(short).scale == pytest.approx(exact, rel=1e-9)
 
-    def test_neighbor_passes_over_rows_at_the_same_place(self):
+    def test_neighbor_distance_ignores_identical_rows(self):
         D = cdist([[0.0]] * 5 + [[1.0], [3.0]], [[0.0]] * 5 + [[1.0], [3.0]])
         assert NeighborDistance(k=1)(D, Gaussian.profile) == 1.0
         assert NeighborDistance(k=2)(D, Gaussian.profile) == 3.0

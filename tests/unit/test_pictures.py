@@ -10,13 +10,13 @@ from manifill._fillers import Status
 from manifill._fillers.field.windows import windows
 from manifill._problem import Problem
 from manifill._tiling import Tiler, fade, side_for
-from manifill._validation.holdout import hold_out_like_missing, places
+from manifill._validation.holdout import distance_bins, hold_out_like_missing
 from manifill.errors import InvalidInput
 from manifill.layouts import Affinities, Grid, Learned, Points
 
 
 def bumps(n=24, height=30, width=26, channels=None, seed=0):
-    """Smooth pictures in which a bump wanders, as if filmed."""
+    """Smooth pictures of a bump that moves from frame to frame."""
     y, x = np.mgrid[:height, :width] / max(height, width)
     t = np.linspace(0, 1, n)[:, None, None]
     stack = np.exp(-((x - 0.2 - 0.5 * t) ** 2 + (y - 0.5 - 0.2 * np.sin(6 * t)) ** 2) / 0.02) + 0.4 * x
@@ -33,7 +33,7 @@ def rmse(found, truth, where):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 @pytest.mark.parametrize("channels", [None, 3])
-def test_types_and_channels_come_back_and_known_pixels_are_untouched(dtype, channels):
+def test_dtype_shape_and_known_pixels_are_kept(dtype, channels):
     top = np.iinfo(dtype).max if np.dtype(dtype).kind == "u" else 1.0
     truth = (bumps(10, 16, 14, channels) * top).astype(dtype)
     mask = np.random.default_rng(1).random(truth.shape[:3]) < 0.3
@@ -45,7 +45,7 @@ def test_types_and_channels_come_back_and_known_pixels_are_untouched(dtype, chan
     assert rmse(found, truth, mask) < 0.03 * top
 
 
-def test_scattered_damage_is_filled_better_than_by_inpainting():
+def test_scattered_damage_is_filled_better_than_by_biharmonic_inpainting():
     restoration = pytest.importorskip("skimage.restoration")
     truth = bumps()
     mask = np.random.default_rng(2).random(truth.shape) < 0.7
@@ -56,15 +56,15 @@ def test_scattered_damage_is_filled_better_than_by_inpainting():
     assert rmse(found, truth, mask) < 0.8 * rmse(peer, truth, mask)
 
 
-def test_frames_that_are_lost_are_filled_from_those_before_and_after():
+def test_missing_frames_are_filled_better_than_by_linear_interpolation():
     truth = bumps(30)
     mask = np.zeros(truth.shape, bool)
     mask[[7, 15, 16]] = True
     found = video.restore(truth, mask, random_state=0)
-    line = truth.copy()
-    line[7] = (truth[6] + truth[8]) / 2
-    line[15], line[16] = (2 * truth[14] + truth[17]) / 3, (truth[14] + 2 * truth[17]) / 3
-    assert rmse(found, truth, mask) < rmse(line, truth, mask)
+    linear = truth.copy()
+    linear[7] = (truth[6] + truth[8]) / 2
+    linear[15], linear[16] = (2 * truth[14] + truth[17]) / 3, (truth[14] + 2 * truth[17]) / 3
+    assert rmse(found, truth, mask) < rmse(linear, truth, mask)
 
 
 def test_a_box_in_all_frames_is_filled():
@@ -82,22 +82,22 @@ def test_the_same_seed_gives_the_same_pictures():
     np.testing.assert_array_equal(one, two)
 
 
-def test_the_error_said_is_about_the_error_made():
+def test_expected_error_is_close_to_the_true_error():
     truth = bumps(40)
     mask = np.random.default_rng(4).random(truth.shape) < 0.5
     outcome = images.restore(truth, mask, random_state=0, return_info=True)
-    made = rmse(outcome.pictures, truth, mask)
-    assert 0.6 * made < outcome.error < 1.8 * made
+    error = rmse(outcome.pictures, truth, mask)
+    assert 0.6 * error < outcome.error < 1.8 * error
 
 
-def test_one_picture_alone():
+def test_single_picture_is_filled():
     truth = bumps(1, 40, 40)
     mask = np.random.default_rng(5).random(truth.shape) < 0.4
     found = images.restore(truth, mask, random_state=0)
     assert rmse(found, truth, mask) < 0.15 * truth.std()
 
 
-def test_nothing_missing_and_constant_pictures():
+def test_complete_and_constant_pictures_are_exact():
     truth = bumps(4, 9, 9)
     np.testing.assert_array_equal(images.restore(truth, random_state=0), truth)
     flat = np.full((5, 8, 8), 7, np.uint8)
@@ -106,16 +106,16 @@ def test_nothing_missing_and_constant_pictures():
     np.testing.assert_array_equal(images.restore(np.where(mask, 0, flat), mask, random_state=0), flat)
 
 
-def test_bad_input_is_answered():
+def test_invalid_input_is_refused():
     stack = bumps(4, 8, 8)
-    for damaged, mask, said in [
-        (stack, np.zeros((4, 8, 7)), "mask must be of shape"),
+    for damaged, mask, message in [
+        (stack, np.zeros((4, 8, 7)), "mask must have shape"),
         (stack[0], None, "Pictures must be numbers of shape"),
         (stack.astype(str), None, "Pictures must be numbers"),
         (stack, np.ones(stack.shape), "Some pixels must be known"),
         (np.where(stack > 0.5, np.inf, stack), None, "must be finite"),
     ]:
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=message):
             images.restore(damaged, mask)
     with pytest.raises(InvalidInput, match=r"means 20 columns; X has 64"):
         IGHImputer(layout=Grid(4, 5)).fit(stack.reshape(4, -1))
@@ -133,22 +133,22 @@ def test_bad_input_is_answered():
         Points([1.0, 2.0])
 
 
-def test_windows_cover_and_their_ramps_add_up_to_one():
-    for size, most, overlap in [(10, 20, 3), (130, 64, 12), (1000, 100, 12), (97, 32, 8)]:
+def test_ramps_of_windows_sum_to_one():
+    for size, width, overlap in [(10, 20, 3), (130, 64, 12), (1000, 100, 12), (97, 32, 8)]:
         total = np.zeros(size)
-        for window in windows(size, most, overlap):
+        for window in windows(size, width, overlap):
             total[window.slice] += window.ramp
-            assert window.last - window.first <= 1.25 * most + 1
+            assert window.last - window.first <= 1.25 * width + 1
         np.testing.assert_allclose(total, 1)
 
 
-def test_windows_in_time_fade_into_each_other():
+def test_cross_fading_equal_values_keeps_them():
     truth = np.arange(50.0)
     parts = [(window, truth[window.slice]) for window in windows(50, 20, 6)]
     np.testing.assert_allclose(list(fade(iter(parts))), truth)
 
 
-def test_tiles_of_large_pictures_have_no_seams():
+def test_large_pictures_are_filled_in_tiles():
     truth = bumps(8, 150, 140)
     mask = np.random.default_rng(6).random(truth.shape) < 0.5
     found = images.restore(truth, mask, random_state=0)
@@ -171,11 +171,11 @@ def test_a_stream_is_filled_window_by_window(monkeypatch):
     assert stream.n_filled >= mask.sum()
     assert shares[-1] == 1.0
     assert sorted(shares) == shares
-    with pytest.raises(InvalidInput, match="70 frames were announced; 60 came"):
+    with pytest.raises(InvalidInput, match="n_frames is 70, but only 60 frames came"):
         list(video.Stream(70, random_state=0).restore(iter(truth), iter(mask)))
 
 
-def test_held_out_entries_lie_like_missing_ones():
+def test_held_out_entries_have_the_distances_of_missing_ones():
     truth = bumps(60, 24, 24)
     block = np.zeros(truth.shape, bool)
     rng = np.random.default_rng(7)
@@ -190,7 +190,7 @@ def test_held_out_entries_lie_like_missing_ones():
         assert not M[held_out.rows, held_out.columns].any()
         assert held_out.problem.M[held_out.rows, held_out.columns].all()
         assert held_out.problem.M.sum() == M.sum() + len(held_out.truth)
-        wanted = np.bincount(places(problem, M, M)[M], minlength=12) / M.sum()
+        wanted = np.bincount(distance_bins(problem, M, M)[M], minlength=12) / M.sum()
         got = np.bincount(held_out.place, held_out.weight, minlength=12) / held_out.weight.sum()
         assert np.abs(wanted - got).sum() < 0.3
 
@@ -198,13 +198,13 @@ def test_held_out_entries_lie_like_missing_ones():
 GROUPS = ((2, 5), (9, 11))
 
 
-@pytest.mark.parametrize("moments", [None, np.arange(80.0)], ids=["no order", "in time"])
+@pytest.mark.parametrize("moments", [None, np.arange(80.0)], ids=["unordered", "ordered"])
 @pytest.mark.parametrize("layout", [Learned(), Affinities(np.eye(12))], ids=["learned", "affinities"])
-def test_columns_that_differ_keep_four_entries_and_groups_are_held_out_together(layout, moments):
+def test_columns_keep_four_entries_and_groups_are_held_out_together(layout, moments):
     rng = np.random.default_rng(15)
     X = rng.standard_normal((80, 12))
     X[rng.random(X.shape) < 0.4] = np.nan
-    X[np.isnan(X[:, 2]), 5] = X[np.isnan(X[:, 5]), 2] = np.nan  # known together; 9 and 11 are not
+    X[np.isnan(X[:, 2]), 5] = X[np.isnan(X[:, 5]), 2] = np.nan  # 2 and 5 are known together; 9 and 11 are not
     for column, n_known in ((0, 4), (7, 6), (8, 12), (10, 3)):
         X[:n_known, column], X[n_known:, column] = np.arange(n_known), np.nan
     problem = Problem.of(X, layout=layout, moments=moments, groups=GROUPS)
@@ -221,7 +221,7 @@ def test_columns_that_differ_keep_four_entries_and_groups_are_held_out_together(
     assert (np.delete(held, [0, 10]) > 0).all()
 
 
-def test_intervals_hold_what_they_say_and_draws_differ():
+def test_intervals_have_the_stated_coverage_and_draws_differ():
     truth = bumps(60, 20, 20, seed=1)
     mask = np.random.default_rng(9).random(truth.shape) < 0.5
     X = np.where(mask, np.nan, truth).reshape(60, -1)
@@ -236,7 +236,7 @@ def test_intervals_hold_what_they_say_and_draws_differ():
     assert rmse(one, two, mask) > 0.5 * error
 
 
-def test_on_a_device_the_same_comes_out():
+def test_result_on_a_torch_device_is_the_same():
     pytest.importorskip("torch")
     truth = bumps(16, 16, 16)
     mask = np.random.default_rng(10).random(truth.shape) < 0.5
@@ -244,7 +244,7 @@ def test_on_a_device_the_same_comes_out():
     np.testing.assert_allclose(there, here, atol=1e-6)
 
 
-def test_one_hole_in_a_large_table_is_filled():
+def test_single_missing_entry_is_filled():
     X = np.sin(np.arange(30)[:, None] / 5 + np.arange(20))
     damaged = X.copy()
     damaged[7, 3] = np.nan
@@ -252,20 +252,20 @@ def test_one_hole_in_a_large_table_is_filled():
     assert abs(imputer.fit_transform(damaged)[7, 3] - X[7, 3]) < 0.2
 
 
-def test_a_fitted_imputer_goes_through_pickle_and_fills_new_rows():
+def test_unpickled_imputer_fills_new_rows():
     truth = bumps(16, 12, 14).reshape(16, -1)
     X = np.where(np.random.default_rng(11).random(truth.shape) < 0.3, np.nan, truth)
     imputer = IGHImputer(layout=Grid(12, 14), random_state=0).fit(X[:12])
     again = pickle.loads(pickle.dumps(imputer))
     np.testing.assert_array_equal(again.completed_, imputer.completed_)
     new = again.transform(X[12:])
-    np.testing.assert_array_equal(again.transform(X[13:14])[0], new[1])  # whatever else is in the batch
-    nothing = np.full((1, X.shape[1]), np.nan)
-    np.testing.assert_allclose(again.transform(nothing)[0], imputer.completed_.mean(axis=0), atol=1e-12)
+    np.testing.assert_array_equal(again.transform(X[13:14])[0], new[1])  # independent of the other new rows
+    empty_row = np.full((1, X.shape[1]), np.nan)
+    np.testing.assert_allclose(again.transform(empty_row)[0], imputer.completed_.mean(axis=0), atol=1e-12)
     assert np.isfinite(new).all()
     assert rmse(new, truth[12:], np.isnan(X[12:])) < 0.4 * truth.std()
-    whole = IGHImputer(layout=Grid(12, 14)).fit(truth)
-    np.testing.assert_array_equal(whole.intervals(0.9)[0], truth)
+    complete = IGHImputer(layout=Grid(12, 14)).fit(truth)
+    np.testing.assert_array_equal(complete.intervals(0.9)[0], truth)
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e8])
@@ -275,17 +275,17 @@ def test_double_precision_is_kept(shift):
     assert rmse(images.restore(truth, mask, random_state=0), truth, mask) < 0.1
 
 
-def test_whole_numbers_at_the_end_of_their_range_do_not_wrap():
+def test_integers_at_the_limit_of_their_dtype_do_not_overflow():
     for dtype in (np.int32, np.uint32, np.int64, np.uint64):
-        ends = np.iinfo(dtype)
-        truth = np.where(bumps(6, 10, 10) > 0.3, ends.max, ends.min).astype(dtype)
+        limits = np.iinfo(dtype)
+        truth = np.where(bumps(6, 10, 10) > 0.3, limits.max, limits.min).astype(dtype)
         mask = np.random.default_rng(13).random(truth.shape) < 0.2
         found = images.restore(truth, mask, random_state=0)
-        middle = ends.min / 2 + ends.max / 2
+        middle = limits.min / 2 + limits.max / 2
         assert ((found > middle) == (truth > middle))[mask].mean() > 0.8
 
 
-def test_a_window_of_which_nothing_is_known_holds_the_frame_before(monkeypatch):
+def test_window_without_known_pixels_is_filled(monkeypatch):
     truth = (bumps(60, 12, 12) * 255).astype(np.uint8)
     mask = np.zeros(truth.shape, bool)
     mask[20:50] = True
@@ -295,7 +295,7 @@ def test_a_window_of_which_nothing_is_known_holds_the_frame_before(monkeypatch):
     assert rmse(found, truth, mask) < 1.5 * truth.std()
 
 
-def test_intervals_of_an_imputer_are_not_held_to_the_range_of_fills_but_to_bounds_given():
+def test_intervals_may_exceed_the_observed_range_but_not_given_bounds():
     truth = bumps(30, 12, 14).reshape(30, -1) - 0.5
     X = np.where(np.random.default_rng(14).random(truth.shape) < 0.3, np.nan, truth)
     imputer = IGHImputer(layout=Grid(12, 14), random_state=0).fit(X)
@@ -308,7 +308,7 @@ def test_intervals_of_an_imputer_are_not_held_to_the_range_of_fills_but_to_bound
     assert np.isfinite(unbounded.completed_).all()
 
 
-def test_intervals_of_which_nothing_is_known_are_wide():
+def test_intervals_of_a_row_without_known_values_reach_the_bounds():
     X = np.full((2, 16), np.nan)
     X[0, :2] = 1.0, 2.0
     imputer = IGHImputer(layout=Grid(4, 4), random_state=0).fit(X)
@@ -318,7 +318,7 @@ def test_intervals_of_which_nothing_is_known_are_wide():
 
 
 @pytest.mark.parametrize(
-    ("stack", "said"),
+    ("stack", "message"),
     [
         (np.ma.masked_less(bumps(3, 8, 8), 0.2), "stack.mask as the mask"),
         ([np.zeros((4, 4)), np.zeros((4, 5))], "of one size"),
@@ -326,21 +326,21 @@ def test_intervals_of_which_nothing_is_known_are_wide():
         (np.zeros((2, 3)), "must be numbers of shape"),
     ],
 )
-def test_what_is_no_stack(stack, said):
-    with pytest.raises(InvalidInput, match=said):
+def test_invalid_stacks_are_refused(stack, message):
+    with pytest.raises(InvalidInput, match=message):
         images.restore(stack)
 
 
-@pytest.mark.parametrize("unit", [1e-150, 1e150])
-def test_units_do_not_matter(unit):
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_result_is_independent_of_the_scale(scale):
     truth = bumps(8, 10, 12).reshape(8, -1)
     X = np.where(np.random.default_rng(0).random(truth.shape) < 0.3, np.nan, truth)
     once = IGHImputer(layout=Grid(10, 12), random_state=0).fit_transform(X)
-    other = IGHImputer(layout=Grid(10, 12), random_state=0).fit_transform(X * unit)
-    np.testing.assert_allclose(other / unit, once, rtol=1e-6)
+    other = IGHImputer(layout=Grid(10, 12), random_state=0).fit_transform(X * scale)
+    np.testing.assert_allclose(other / scale, once, rtol=1e-6)
 
 
-def test_a_legacy_generator():
+def test_legacy_generator_is_reproducible():
     truth = bumps(6, 8, 8)
     mask = np.random.default_rng(0).random(truth.shape) < 0.2
     once, again = (images.restore(truth, mask, random_state=np.random.RandomState(3)) for _ in range(2))
@@ -363,39 +363,39 @@ def test_a_time_limit_leaves_a_complete_table():
 
 @pytest.fixture
 def damaged():
-    """A wave whose crest is missing, so that it is expected above what is known."""
+    """A wave whose crest is missing, so that fills without bounds exceed the known values."""
     y, x = np.mgrid[:20, :20] / 20
     truth = np.stack([np.sin(np.pi * x) + 0.2 * np.cos(3 * y + t) for t in np.linspace(0, 1, 10)])
     return np.where(truth > 0.85, np.nan, truth)
 
 
 class TestBounds:
-    def test_filled_pixels_keep_to_bounds_that_are_given(self, damaged):
+    def test_filled_pixels_are_within_given_bounds(self, damaged):
         missing = np.isnan(damaged)
         found = images.restore(damaged, bounds=(0, 1), random_state=0)
         assert found[missing].min() >= 0
         assert found[missing].max() <= 1
         np.testing.assert_array_equal(found[~missing], damaged[~missing])
-        assert (damaged[~missing] < 0).any()  # known ones are left as they are
+        assert (damaged[~missing] < 0).any()  # known pixels are not clipped
         np.testing.assert_allclose(images.restore(damaged, bounds=(0.5, 0.5), random_state=0)[missing], 0.5)
 
-    def test_observed_is_the_default_and_none_lets_them_go_beyond(self, damaged):
-        missing, most = np.isnan(damaged), np.nanmax(damaged)
-        held = images.restore(damaged, random_state=0)
-        assert held[missing].max() <= most
-        np.testing.assert_array_equal(images.restore(damaged, bounds="observed", random_state=0), held)
-        assert images.restore(damaged, bounds=None, random_state=0)[missing].max() > most
+    def test_default_bounds_are_observed_and_none_removes_them(self, damaged):
+        missing, highest = np.isnan(damaged), np.nanmax(damaged)
+        bounded = images.restore(damaged, random_state=0)
+        assert bounded[missing].max() <= highest
+        np.testing.assert_array_equal(images.restore(damaged, bounds="observed", random_state=0), bounded)
+        assert images.restore(damaged, bounds=None, random_state=0)[missing].max() > highest
         frames = [video.restore(damaged, bounds=bounds, random_state=0) for bounds in ("observed", None)]
-        assert frames[0][missing].max() <= most < frames[1][missing].max()
+        assert frames[0][missing].max() <= highest < frames[1][missing].max()
 
     @pytest.mark.parametrize("bounds", [(1, 0), (0,), (0, 1, 2), 3, "seen", (np.nan, 1), ("a", "b"), ({}, 1)])
-    def test_what_are_no_bounds(self, bounds, damaged):
+    def test_invalid_bounds_are_refused(self, bounds, damaged):
         for restore in (images.restore, video.restore):
             with pytest.raises(InvalidInput, match="bounds must be"):
                 restore(damaged, bounds=bounds)
 
 
 @pytest.mark.parametrize("restore", [images.restore, video.restore])
-def test_an_unknown_option_is_refused_by_the_name_of_the_function(restore):
+def test_error_for_an_unknown_option_names_restore(restore):
     with pytest.raises(TypeError, match=r"^restore\(\) got an unexpected keyword argument 'foo'"):
         restore(bumps(3, 8, 8), foo=1)

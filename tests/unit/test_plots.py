@@ -1,4 +1,4 @@
-"""Pictures: what is asked for is on the axes."""
+"""Plots: the given data are drawn on the axes."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def axes():
     return Figure().subplots()
 
 
-def test_missingness_shows_the_holes(axes, rng):
+def test_missingness_shows_missing_entries(axes, rng):
     X = rng.random((30, 4))
     X[X < 0.3] = np.nan
     plots.missingness(axes, X, ["a", "b", "c", "d"])
@@ -22,7 +22,7 @@ def test_missingness_shows_the_holes(axes, rng):
     assert f"{np.isnan(X).mean():.0%}" in axes.get_title()
 
 
-def test_convergence_has_a_line_for_each_and_a_band(axes, rng):
+def test_convergence_has_a_line_per_run_and_a_band(axes, rng):
     runs = {"one": rng.random((5, 7)), "two": rng.random(7)}
     plots.convergence(axes, runs)
     first, second = axes.lines
@@ -32,7 +32,7 @@ def test_convergence_has_a_line_for_each_and_a_band(axes, rng):
     assert (first.get_color(), first.get_linestyle()) != (second.get_color(), second.get_linestyle())
 
 
-def test_series(axes):
+def test_series_has_a_labelled_line_per_name(axes):
     plots.series(axes, [1, 2], {"a": [3, 4], "b": [5, 6]}, xlabel="x")
     assert [line.get_label() for line in axes.lines] == ["a", "b"]
     assert axes.get_xlabel() == "x"
@@ -40,15 +40,15 @@ def test_series(axes):
 
 def test_tiles_keep_every_pixel(rng):
     images = rng.random((5, 3, 4))
-    whole = plots.tiled(images, columns=2)
-    assert whole.shape == (11, 9)
-    np.testing.assert_array_equal(whole[4:7, 5:9], images[3])
-    np.testing.assert_array_equal(np.sort(whole[np.isfinite(whole)]), np.sort(images.ravel()))
+    mosaic = plots.tiled(images, columns=2)
+    assert mosaic.shape == (11, 9)
+    np.testing.assert_array_equal(mosaic[4:7, 5:9], images[3])
+    np.testing.assert_array_equal(np.sort(mosaic[np.isfinite(mosaic)]), np.sort(images.ravel()))
     with pytest.raises(InvalidInput, match="stack"):
         plots.tiled(rng.random((3, 3)))
 
 
-def test_before_and_after_share_a_scale(rng):
+def test_before_and_after_share_a_colour_scale(rng):
     damaged = rng.random((4, 5, 5))
     damaged[0, 0, 0] = np.nan
     row = Figure().subplots(1, 2)
@@ -58,7 +58,7 @@ def test_before_and_after_share_a_scale(rng):
     assert [axes.get_title() for axes in row] == ["damaged", "filled"]
 
 
-def test_the_best_of_a_surface_has_the_star(axes):
+def test_error_surface_marks_the_minimum(axes):
     errors = np.array([[3.0, 2.0, 4.0], [2.5, 1.0, 1.5]])
     plots.error_surface(axes, [0.01, 0.1, 1.0], [1.0, 2.0], errors)
     (star,) = axes.lines
@@ -77,7 +77,7 @@ def test_trails_lead_from_start_to_final_and_to_truth(rng):
     assert figure.layout.title.text == "roll"
 
 
-def test_figures_to_show_are_not_changed_by_the_look():
+def test_look_is_limited_to_its_context():
     import matplotlib as mpl
 
     before = mpl.rcParams["axes.grid"]

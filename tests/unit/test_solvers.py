@@ -47,7 +47,7 @@ def test_the_matrix_is_not_changed(solver, K):
     np.testing.assert_array_equal(K, before)
 
 
-def test_spectral_is_the_cut_off_eigendecomposition(K, F):
+def test_spectral_equals_the_truncated_eigendecomposition(K, F):
     values, vectors = np.linalg.eigh(K)
     kept = values >= 1e-2 * values.max()
     expected = vectors[:, kept] @ np.diag(1 / values[kept]) @ vectors[:, kept].T @ F
@@ -70,32 +70,32 @@ def test_cutoff_by_energy():
     assert kept == {0.3: 1, 0.5: 2, 0.7: 2, 0.9: 3, 1.0: 4}
 
 
-def test_spectral_says_how_much_was_negative():
+def test_spectral_reports_negative_energy():
     factor = Spectral(ConditionNumber(0.0)).factor(np.diag([5.0, 3.0, -2.0]))
     assert factor.report.kept == 2
     assert factor.report.negative_energy == pytest.approx(0.2)
     assert "0.2 of it negative" in str(factor.report)
 
 
-def test_spectral_of_nothing_positive_extends_by_zero():
+def test_spectral_of_a_zero_matrix_extends_by_zero():
     factor = Spectral().factor(np.zeros((3, 3)))
     np.testing.assert_array_equal(factor.coefficients(np.ones(3)), np.zeros(3))
     assert factor.report.kept == 0
 
 
-def test_ridge_of_a_singular_matrix_adds_jitter_and_says_so():
+def test_ridge_of_a_singular_matrix_adds_and_reports_jitter():
     factor = Ridge(0.0).factor(100 * np.ones((4, 4)))
     assert factor.report.jitter == pytest.approx(100 * 1e-12)
     assert factor.report.added == factor.report.jitter
     assert "jitter" in str(factor.report)
 
 
-def test_ridge_refuses_what_is_not_positive_definite():
+def test_ridge_refuses_an_indefinite_matrix():
     with pytest.raises(NotPositiveDefinite, match="spectral"):
         Ridge(0.1).factor(np.diag([1.0, -1.0]))
 
 
-def test_a_kernel_that_is_not_psd_is_refused_by_name():
+def test_a_kernel_that_is_not_psd_is_refused_and_named():
     with pytest.raises(
         IncompatibleKernel, match=r"Ridge solver needs.*SelfTuning\(k=7\) is not one.*spectral"
     ):
@@ -104,7 +104,7 @@ def test_a_kernel_that_is_not_psd_is_refused_by_name():
     require_compatible(Gaussian(), Ridge())
 
 
-def test_a_kernel_of_unknown_nature_is_refused_by_name_when_it_fails():
+def test_a_custom_kernel_is_named_if_cholesky_fails():
     kernel = Custom(np.subtract)
     named = pytest.raises(IncompatibleKernel, match=r"Custom\(function=<ufunc 'subtract'>.*spectral")
     with named, blame_kernel(kernel, Ridge()):
@@ -126,6 +126,6 @@ def test_a_kernel_of_unknown_nature_is_refused_by_name_when_it_fails():
         (lambda: Spectral(0.5), "cutoff of Spectral"),
     ],
 )
-def test_bad_parameters_are_named(make, names):
+def test_invalid_parameters_are_named(make, names):
     with pytest.raises(InvalidInput, match=names):
         make()

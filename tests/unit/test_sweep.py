@@ -38,18 +38,18 @@ def run(problem, **options):
 
 
 class TestProblem:
-    def test_standard_units(self, problem):
+    def test_columns_are_standardised(self, problem):
         observed = np.where(problem.M, np.nan, problem.Z)
         np.testing.assert_allclose(np.nanmean(observed, axis=0), 0, atol=1e-12)
         np.testing.assert_allclose(np.nanstd(observed, axis=0, ddof=1), 1, rtol=1e-12)
 
-    def test_it_cannot_be_changed(self, problem):
+    def test_a_problem_is_immutable(self, problem):
         with pytest.raises(ValueError, match="read-only"):
             problem.Z[0, 0] = 1
         with pytest.raises(AttributeError):
             problem.Z = np.zeros(3)
 
-    def test_what_the_caller_does_later_does_not_reach_it(self):
+    def test_later_changes_of_the_table_do_not_affect_the_problem(self):
         table = np.array([[1.0, np.nan], [2.0, 3.0]])
         problem = Problem.of(table)
         table[0, 1] = 99.0
@@ -63,7 +63,7 @@ class TestProblem:
         before = table.copy()
         run(Problem.of(table))
         np.testing.assert_array_equal(table, before)
-        table[0, 0] = 7.0  # and still belongs to the user
+        table[0, 0] = 7.0  # the table is still writeable
 
     def test_groups_are_completed_and_checked(self):
         X = np.zeros((3, 5))
@@ -80,11 +80,11 @@ class TestProblem:
             ([[1.0, np.nan]], r"columns \[1\] have none"),
         ],
     )
-    def test_bad_tables(self, X, message):
+    def test_invalid_tables_are_refused(self, X, message):
         with pytest.raises(InvalidInput, match=message):
             Problem.of(X)
 
-    def test_bad_bounds(self):
+    def test_invalid_bounds_are_refused(self):
         with pytest.raises(InvalidInput, match="lowest"):
             Problem.of(np.zeros((2, 2)), bounds=[[1, 1], [0, 2]])
 
@@ -93,7 +93,7 @@ class TestStart:
     def test_normal_draws_have_the_observed_mean_and_variance(self, rng):
         X = np.column_stack([rng.normal(50, 9, 4000), rng.exponential(2, 4000), np.full(4000, 3.0)])
         M = rng.random(X.shape) < 0.5
-        M[M.all(axis=1), 2] = False  # a row with nothing observed is not drawn
+        M[M.all(axis=1), 2] = False  # rows without observed values get no draws
         problem = Problem.of(np.where(M, np.nan, X))
         start = problem.restore(normal_start(problem, rng))
         for j in range(2):
@@ -102,12 +102,12 @@ class TestStart:
             assert drawn.std() == pytest.approx(observed.std(), rel=0.05)
         assert (start[:, 2] == 3.0).all()
 
-    def test_mean(self, problem, rng):
+    def test_mean_start_is_the_observed_mean(self, problem, rng):
         start = problem.restore(mean_start(problem, rng))
         given = problem.given
         np.testing.assert_allclose(start[problem.M], np.nanmean(given, axis=0)[np.nonzero(problem.M)[1]])
 
-    def test_linear_fills_what_lies_in_a_plane(self, rng):
+    def test_linear_start_recovers_points_in_a_plane(self, rng):
         X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 5.0
         M = rng.random(X.shape) < 0.2
         X = np.column_stack([X, np.full(300, 3.0)])  # and a constant column
@@ -117,27 +117,27 @@ class TestStart:
         assert np.abs(start - X)[M].mean() < 0.05 * X.std()
         assert (start[~M] == X[~M]).all()
 
-    def test_linear_is_the_regression_where_one_column_is_missing(self, rng):
+    def test_linear_start_equals_regression_if_one_column_is_incomplete(self, rng):
         x = rng.normal(size=400)
         y = 2 * x + rng.normal(size=400)
         M = np.arange(400) % 4 == 0
         problem = Problem.of(np.column_stack([x, np.where(M, np.nan, y)]))
         start = problem.restore(LinearStart(rounds=100, most_rows=400)(problem, rng))
         slope, offset = np.polyfit(x[~M], y[~M], 1)
-        np.testing.assert_allclose(start[M, 1], slope * x[M] + offset, atol=0.02)  # shrunken a little
+        np.testing.assert_allclose(start[M, 1], slope * x[M] + offset, atol=0.02)  # up to its shrinkage
 
-    def test_linear_finds_the_same_from_some_rows_and_in_chunks(self, rng, monkeypatch):
+    def test_linear_start_is_equal_in_chunks_and_similar_from_a_sample(self, rng, monkeypatch):
         X = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, 5))
         problem = Problem.of(np.where(rng.random(X.shape) < 0.3, np.nan, X))
-        whole = LinearStart(most_rows=3000)(problem, np.random.default_rng(0))
+        expected = LinearStart(most_rows=3000)(problem, np.random.default_rng(0))
         monkeypatch.setattr("manifill._fillers.sweep.start._CHUNK", 25 * 7)
         np.testing.assert_allclose(
-            LinearStart(most_rows=3000)(problem, np.random.default_rng(0)), whole, atol=1e-8
+            LinearStart(most_rows=3000)(problem, np.random.default_rng(0)), expected, atol=1e-8
         )
-        some = LinearStart(most_rows=1000)(problem, np.random.default_rng(0))
-        assert np.abs(some - whole).mean() < 0.05
+        sampled = LinearStart(most_rows=1000)(problem, np.random.default_rng(0))
+        assert np.abs(sampled - expected).mean() < 0.05
 
-    def test_given_values_are_used_where_missing_only(self, problem, rng, curved):
+    def test_given_values_replace_missing_entries_only(self, problem, rng, curved):
         X, _ = curved
         start = problem.restore(GivenStart(X + 0.5)(problem, rng))
         np.testing.assert_allclose(start, np.where(problem.M, X + 0.5, X))
@@ -164,7 +164,7 @@ class TestOrderAndSchedule:
         assert len(seen) > 10
         assert all(sorted(order) == list(range(6)) for order in seen)
 
-    def test_fixed_and_missingness(self, rng):
+    def test_fixed_and_missingness_order(self, rng):
         X = np.array([[1, np.nan, 3], [np.nan, np.nan, 1], [2, 2, 2]])
         problem = Problem.of(X)
         blocks = Schedule().blocks(problem.groups, rng)
@@ -180,19 +180,19 @@ class TestOrderAndSchedule:
             assert sum(bool(set(group) & set(block.tolist())) for block in blocks) == 1
         assert all(len(block) <= max(size, 3) for block in blocks)
 
-    def test_auto_takes_single_columns_on_tables_and_blocks_on_wide_data(self):
+    def test_auto_uses_single_columns_for_narrow_and_blocks_for_wide_tables(self):
         assert Schedule.auto(30).columns == 1
         assert [Schedule.auto(d).columns for d in (63, 64, 207, 1000, 10**6)] == [1, 2, 11, 125, 1024]
         assert [Schedule.auto(d, 1000).columns for d in (30, 149, 207, 4096)] == [1, 7, 20, 1024]
 
     @pytest.mark.parametrize("size", [2, 3, 100])
-    def test_a_block_leaves_half_of_the_columns_to_learn_from(self, size, rng):
+    def test_a_block_has_at_most_half_of_the_columns(self, size, rng):
         for d in (1, 2, 3, 7):
             groups = Problem.of(np.zeros((2, d))).groups
             assert max(map(len, Schedule(size).blocks(groups, rng))) <= max(1, d // 2)
 
     def test_a_group_is_not_used_to_predict_itself(self, rng):
-        # Two copies of one noise column: alone they fill each other perfectly, as a group they must not.
+        # Two copies of a noise column: each predicts the other, unless they are a group.
         noise = rng.standard_normal(80)
         X = np.column_stack([noise, noise, rng.standard_normal(80)])
         M = np.zeros(X.shape, dtype=bool)
@@ -203,7 +203,7 @@ class TestOrderAndSchedule:
         assert np.abs(alone - X)[M].mean() < 0.2
         assert np.abs(grouped - X)[M].mean() > 0.5
 
-    def test_blocks_and_columns_agree_on_wide_data(self, rng):
+    def test_blocks_are_as_accurate_as_single_columns_on_wide_data(self, rng):
         t = rng.uniform(0, 4, 80)
         X = np.sin(np.outer(t, np.linspace(0.5, 2, 200)) + np.linspace(0, 6, 200))
         M = rng.random(X.shape) < 0.3
@@ -215,7 +215,7 @@ class TestOrderAndSchedule:
         assert errors[1] < 1.02 * errors[0]
 
 
-def test_the_change_is_that_of_the_missing_entries_of_columns_that_vary(problem, curved):
+def test_change_is_measured_on_missing_entries_of_columns_that_are_not_constant(problem, curved):
     X, M = curved
     states = run(problem)
     for before, after in itertools.pairwise(states):
@@ -230,7 +230,7 @@ def test_the_change_is_that_of_the_missing_entries_of_columns_that_vary(problem,
     assert diluted[1].trace[-1].change == pytest.approx(plain[1].trace[-1].change)
 
 
-def test_only_constants_missing_settles_at_once():
+def test_a_run_settles_at_once_if_only_constant_columns_are_incomplete():
     X = np.array([[5.0, 1.0], [np.nan, 2.0], [5.0, 3.0]])
     state = run(Problem.of(X))[-1]
     assert state.status is Status.SETTLED
@@ -274,13 +274,13 @@ class TestStopping:
             (lambda: Schedule(0), "columns of Schedule"),
         ],
     )
-    def test_bad_parameters_are_named(self, make, names):
+    def test_invalid_parameters_are_named(self, make, names):
         with pytest.raises(InvalidInput, match=names):
             make()
 
 
 class TestLoop:
-    def test_it_settles_and_improves_and_says_so(self, problem, curved):
+    def test_status_change_and_error_of_a_run_that_settles(self, problem, curved):
         X, _ = curved
         states = run(problem, truth=X, stopping=[RelativeChange(1e-3), SweepLimit(50)])
         assert states[-1].status is Status.SETTLED
@@ -291,7 +291,7 @@ class TestLoop:
         assert errors[-1] < 0.2 * errors[0]
         assert errors[-1] == pytest.approx(paper_error(X, states[-1].X))
 
-    def test_a_linear_start_is_the_first_sweep(self, problem, curved):
+    def test_a_linear_start_counts_as_the_first_sweep(self, problem, curved):
         X, _ = curved
         states = run(problem, start=LinearStart(), truth=X, stopping=[SweepLimit(2)])
         given = problem.restore(LinearStart()(problem, np.random.default_rng(0).spawn(4)[0]))
@@ -332,7 +332,7 @@ class TestLoop:
         assert state.status is Status.ONLY_EMPTY_ROWS
         np.testing.assert_allclose(state.X[-1], curved[0].mean(axis=0))
 
-    def test_time_limit_in_the_middle_of_a_sweep_leaves_the_last_full_sweep(self, problem, monkeypatch):
+    def test_a_time_limit_within_a_sweep_keeps_the_last_full_sweep(self, problem, monkeypatch):
         clock = [0.0]
 
         def slow(X, Y):
@@ -346,7 +346,7 @@ class TestLoop:
         assert clock[0] == 15
         np.testing.assert_array_equal(states[-1].Z, states[-2].Z)
 
-    def test_a_slow_viewer_does_not_use_up_the_time(self, problem, monkeypatch):
+    def test_time_spent_by_the_caller_does_not_count_towards_the_limit(self, problem, monkeypatch):
         clock = [0.0]
 
         def slow(X, Y):
@@ -360,12 +360,12 @@ class TestLoop:
             clock[0] += 1000.0
         assert seen == [0, 1, 2]
 
-    def test_interrupting_leaves_the_last_full_sweep(self, problem):
+    def test_an_interrupt_keeps_the_last_full_sweep(self, problem):
         calls = []
 
         def interrupted(X, Y):
             calls.append(1)
-            if len(calls) == 15:  # six columns a sweep: in the third
+            if len(calls) == 15:  # in the third sweep; a sweep has six columns
                 raise KeyboardInterrupt
             return Gaussian(2.0).gram(Y, X)
 
@@ -390,9 +390,9 @@ class TestLoop:
             fills = filled[M[:, j], j]
             assert fills.min() >= bounds[0, j]
             assert fills.max() <= bounds[1, j]
-        assert (filled[M[:, 0], 0] == 0.5).any()  # the bound was at work
+        assert (filled[M[:, 0], 0] == 0.5).any()  # the bound is active
 
-    def test_bounds_hold_inside_every_sweep_and_at_the_start(self, curved):
+    def test_bounds_hold_at_the_start_and_in_every_sweep(self, curved):
         X, M = curved
         low, high = X.mean(axis=0) - 0.1 * X.std(axis=0), X.mean(axis=0) + 0.1 * X.std(axis=0)
         problem = Problem.of(np.where(M, np.nan, X), bounds=[low, high])
@@ -402,7 +402,7 @@ class TestLoop:
             assert (state.Z[M] <= highest).all()
 
     @pytest.mark.parametrize("kernel", [Polynomial(3, 0.0), Polynomial(2, 0.0), Polynomial(3, 1.0)], ids=repr)
-    def test_a_fill_that_runs_away_is_stopped_and_said_so(self, kernel):
+    def test_a_diverging_fill_is_stopped_and_reported(self, kernel):
         statuses = set()
         for seed in range(6):
             rng = np.random.default_rng(seed)
@@ -413,13 +413,13 @@ class TestLoop:
             statuses.add(state.status)
         assert Status.DIVERGED in statuses
 
-    def test_a_start_is_checked(self, problem):
+    def test_invalid_starts_are_refused(self, problem):
         with pytest.raises(InvalidInput, match="start must give 120 × 6 finite values"):
             run(problem, start=lambda problem, rng: np.full(problem.shape, np.nan))
         with pytest.raises(InvalidInput, match="start must give"):
             run(problem, start=lambda problem, rng: np.zeros(3))
 
-    def test_the_negative_part_of_a_kernel_is_in_the_trace(self, rng):
+    def test_the_negative_energy_of_a_kernel_is_in_the_trace(self, rng):
         X = rng.standard_normal((100, 3))
         X[rng.random(X.shape) < 0.2] = np.nan
         record = run(Problem.of(X), kernel=SelfTuning(), solver=Spectral())[-1].trace[-1]
@@ -446,6 +446,6 @@ class TestLoop:
         states = run(problem, kernel=kernel, solver=Spectral(), truth=X)
         assert states[-1].trace[-1].error < 0.5 * states[0].trace[0].error
 
-    def test_truth_must_fit(self, problem):
+    def test_truth_must_have_the_shape_of_the_table(self, problem):
         with pytest.raises(InvalidInput, match="same shape"):
             run(problem, truth=np.zeros((2, 2)))

@@ -1,4 +1,5 @@
 import datetime as dt
+import json
 import time
 
 import numpy as np
@@ -9,13 +10,13 @@ import pytest
 import manifill
 from manifill import TableImputer
 from manifill._estimators.saving import FORMAT
-from manifill.errors import InvalidInput
+from manifill.errors import InvalidInput, UnfinishedWarning
 from manifill.tables import Category, Cyclic, Encoding, Frame, Ordered, Quantity, inspect
 
 
 @pytest.fixture(scope="module")
 def people():
-    """Everything follows from one number, so that fills can be right."""
+    """A frame whose columns follow from one number, the same with missing entries, and their mask."""
     rng = np.random.default_rng(0)
     t = rng.uniform(0, 3, 90)
     frame = pd.DataFrame(
@@ -45,9 +46,9 @@ def fitted(people):
 
 
 class TestKinds:
-    def test_what_columns_are_taken_for(self, fitted):
-        words = {field.name: field.kind for field in fitted.fields_}
-        assert words == {
+    def test_kinds_and_reasons_are_inferred(self, fitted):
+        kinds = {field.name: field.kind for field in fitted.fields_}
+        assert kinds == {
             "number": "identifier",
             "height": "number",
             "children": "integer",
@@ -60,7 +61,7 @@ class TestKinds:
             "note": "identifier",
         }
         reasons = {field.name: field.reason for field in fitted.fields_}
-        assert reasons["hour"] == "you said so"
+        assert reasons["hour"] == "declared in types"
         assert "logarithm" in reasons["income"]
         assert "all values differ" in reasons["note"]
         assert str(fitted.fields_).count("\n") == 10
@@ -69,7 +70,7 @@ class TestKinds:
         grade = next(field for field in fitted.fields_ if field.name == "grade")
         assert grade.variable == Ordered(("low", "mid", "high"))
 
-    def test_text_and_many_levels_are_handed_through(self):
+    def test_text_and_many_levels_are_left_unchanged(self):
         rng = np.random.default_rng(0)
         frame = pd.DataFrame(
             {
@@ -84,7 +85,7 @@ class TestKinds:
         assert filled["x"].notna().all()
         assert filled["mixed"].tolist() == frame["mixed"].tolist()
 
-    def test_whole_numbers_stay_whole_and_counts_positive(self):
+    def test_integers_stay_integers_and_counts_non_negative(self):
         rng = np.random.default_rng(0)
         x = rng.standard_normal(100)
         frame = pd.DataFrame({"x": x, "count": np.maximum(0, np.round(3 * x))})
@@ -98,27 +99,27 @@ class TestKinds:
             assert (table["count"] == table["count"].round()).all()
 
     @pytest.mark.parametrize(
-        ("types", "words"),
+        ("types", "message"),
         [
-            ({"town": "number"}, "cannot be taken for number: it holds text"),
+            ({"town": "number"}, "cannot be treated as number: it holds text"),
             ({"height": "colour"}, "must be one of number, integer"),
             ({"height": 3}, "or a variable from manifill.tables"),
             ({"hour": "cyclic"}, "needs its period"),
-            ({"nobody": "text"}, "names columns that are not there: 'nobody'"),
-            ({"grade": "ordered:low<mid"}, "'high' are not in it"),
-            ({"height": "boolean"}, "cannot be taken for boolean"),
+            ({"absent": "text"}, "names unknown columns: 'absent'"),
+            ({"grade": "ordered:low<mid"}, "not listed: 'high'"),
+            ({"height": "boolean"}, "cannot be treated as boolean"),
         ],
     )
-    def test_kinds_that_cannot_be(self, people, types, words):
-        with pytest.raises(InvalidInput, match=words):
+    def test_invalid_types_are_refused(self, people, types, message):
+        with pytest.raises(InvalidInput, match=message):
             TableImputer(types).fit(people[1])
 
     @pytest.mark.parametrize("limits", [(2, 1), 5, (1, 2, 3), ("a", "b")])
-    def test_bounds_that_are_none(self, people, limits):
+    def test_invalid_bounds_are_refused(self, people, limits):
         with pytest.raises(InvalidInput, match="Bounds of column 'height'"):
             TableImputer(bounds={"height": limits}).fit(people[1])
 
-    def test_variables_say_it_too(self, people):
+    def test_types_can_be_variable_objects(self, people):
         given = {
             "town": Category(("Rome", "Oslo", "Bern")),
             "hour": Cyclic(24),
@@ -136,19 +137,19 @@ class TestKinds:
 
 
 class TestFills:
-    def test_they_are_right(self, people, fitted):
+    def test_imputed_values_are_close_to_the_truth(self, people, fitted):
         truth, _, M = people
         filled = fitted.completed_
         for name in ("smokes", "town", "grade"):
-            gone = M[:, truth.columns.get_loc(name)]
-            assert (filled[name][gone] == truth[name][gone]).mean() > 0.85, name
-        gone = M[:, truth.columns.get_loc("hour")]
-        apart = (filled["hour"] - truth["hour"])[gone]
-        assert np.abs((apart + 12) % 24 - 12).mean() < 2
+            missing = M[:, truth.columns.get_loc(name)]
+            assert (filled[name][missing] == truth[name][missing]).mean() > 0.85, name
+        missing = M[:, truth.columns.get_loc("hour")]
+        difference = (filled["hour"] - truth["hour"])[missing]
+        assert np.abs((difference + 12) % 24 - 12).mean() < 2
         assert (filled["born"] - truth["born"]).abs().max() < pd.Timedelta(days=120)
         assert (filled["born"] == filled["born"].dt.normalize()).all()  # whole days, as observed
 
-    def test_accuracy_in_the_columns_own_terms(self, fitted):
+    def test_accuracy_is_in_the_units_of_the_column(self, fitted):
         accuracy = {one.column: one for one in fitted.accuracy_}
         assert accuracy["town"].measure == "wrong"
         assert accuracy["height"].measure == "error"
@@ -156,7 +157,7 @@ class TestFills:
         assert all(one.relative < 0.7 for one in accuracy.values())
         assert "share that is wrong" in str(fitted.accuracy_)
 
-    def test_new_rows(self, people, fitted):
+    def test_new_rows_are_filled(self, people, fitted):
         _, given, _ = people
         new = given.iloc[:5].drop(columns="note")
         filled = fitted.transform(new)
@@ -165,33 +166,33 @@ class TestFills:
         with pytest.raises(InvalidInput, match="'town'"):
             fitted.transform(new.drop(columns="town"))
 
-    def test_no_rows_at_all(self, people, fitted):
+    def test_table_without_rows_is_transformed(self, people, fitted):
         assert len(fitted.transform(people[1].head(0))) == 0
 
-    def test_a_level_never_seen_is_kept(self, people, fitted):
+    def test_unknown_level_in_new_rows_is_kept(self, people, fitted):
         new = people[1].iloc[:2].copy()
         new["town"] = ["Paris", None]
         assert fitted.transform(new)["town"].tolist()[0] == "Paris"
 
-    def test_probabilities(self, people, fitted):
+    def test_probabilities_sum_to_one(self, people, fitted):
         shares = fitted.probabilities("town")
         assert set(shares) == {"Rome", "Oslo", "Bern"}
         np.testing.assert_allclose(shares.sum(axis=1), 1)
         known = people[1]["town"].notna()
         assert (shares.to_numpy()[known].max(axis=1) > 0.999).all()
-        with pytest.raises(InvalidInput, match="Probabilities are of categories"):
+        with pytest.raises(InvalidInput, match="Probabilities exist for categorical"):
             fitted.probabilities("height")
 
-    def test_deviations(self, people, fitted):
+    def test_deviations_are_zero_where_observed(self, people, fitted):
         deviations = fitted.deviations()
         _, given, M = people
         for name in deviations:
-            gone = M[:, given.columns.get_loc(name)]
-            assert (deviations[name][~gone] == 0).all()
-            assert (deviations[name][gone] >= 0).all()
+            missing = M[:, given.columns.get_loc(name)]
+            assert (deviations[name][~missing] == 0).all()
+            assert (deviations[name][missing] >= 0).all()
         assert deviations["height"][M[:, 1]].mean() < 5
 
-    def test_intervals_hold_their_order_and_bounds(self, people, fitted):
+    def test_intervals_are_ordered_and_within_bounds(self, people, fitted):
         low, high = fitted.intervals(0.9)
         for name in ("height", "income", "born", "children"):
             assert (low[name] <= high[name]).all()
@@ -199,20 +200,20 @@ class TestFills:
         assert low["income"].min() > 0
         assert (low["grade"] <= high["grade"]).all()
 
-    def test_all_libraries_agree(self, people):
+    def test_pandas_and_polars_agree(self, people):
         _, given, _ = people
         plain = given[["height", "income", "town"]]
         one = TableImputer(random_state=0).fit_transform(plain)
         two = TableImputer(random_state=0).fit_transform(pl.from_pandas(plain)).to_pandas()
         pd.testing.assert_frame_equal(one, two, check_dtype=False)
 
-    def test_the_door(self, people):
+    def test_impute_fills_a_frame(self, people):
         _, given, _ = people
         filled = manifill.impute(given[["height", "town"]], random_state=0)
         assert filled.notna().all().all()
 
     @pytest.mark.parametrize(
-        ("frame", "words"),
+        ("frame", "message"),
         [
             (pd.DataFrame({"a": []}), "must have rows"),
             (pd.DataFrame({"a": [None, None]}), "must have a column with observed values"),
@@ -221,34 +222,34 @@ class TestFills:
             (pd.DataFrame({"a": [1.0, np.inf]}), "column 'a' contains infinity: inf in row 1"),
         ],
     )
-    def test_what_is_no_table(self, frame, words):
-        with pytest.raises(InvalidInput, match=words):
+    def test_invalid_tables_are_refused(self, frame, message):
+        with pytest.raises(InvalidInput, match=message):
             TableImputer().fit(frame)
 
-    def test_nothing_missing_nothing_changed(self):
+    def test_complete_table_is_unchanged(self):
         frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
         pd.testing.assert_frame_equal(TableImputer().fit_transform(frame), frame)
 
-    def test_rows_without_anything(self):
+    def test_rows_without_observed_values_are_filled(self):
         frame = pd.DataFrame({"a": [1.0, 2.0, None, 4.0] * 5, "b": ["x", "x", None, "y"] * 5})
         filled = TableImputer(random_state=0).fit_transform(frame)
         assert filled.notna().all().all()
 
 
 class TestLimits:
-    """What a type cannot hold is not written into it."""
+    """Imputed values fit the type of the column."""
 
     @pytest.mark.parametrize("dtype", ["Int8", "UInt8", "Int64", "UInt64"])
-    def test_whole_numbers_at_the_end_of_their_type(self, dtype):
-        most = np.iinfo(dtype.lower()).max
-        values = [int(most) - i % 3 for i in range(40)]
+    def test_integers_at_the_limit_of_their_dtype(self, dtype):
+        highest = np.iinfo(dtype.lower()).max
+        values = [int(highest) - i % 3 for i in range(40)]
         frame = pd.DataFrame({"x": np.arange(40.0) % 3, "n": pd.array([None, *values[1:]], dtype=dtype)})
         imputer = TableImputer(random_state=0).fit(frame)
         for table in (imputer.completed_, *imputer.intervals(0.99), *imputer.draws(2)):
             assert table["n"].dtype == dtype
             assert table["n"].tolist()[1:] == values[1:]
 
-    def test_dates_at_the_end_of_time(self):
+    def test_dates_at_the_limit_of_their_dtype(self):
         days = pd.Series([pd.Timestamp.max.floor("D") - pd.Timedelta(days=i) for i in range(30)]).astype(
             "M8[ns]"
         )
@@ -258,31 +259,31 @@ class TestLimits:
             assert table["day"].notna().all()
 
     @pytest.mark.parametrize(
-        ("types", "bounds", "words"),
+        ("types", "bounds", "message"),
         [
             ({}, {"town": (0, 1)}, "Bounds are for numbers and dates; column 'town'"),
             ({"hour": "cyclic:24"}, {"hour": (0, 5)}, "column 'hour' is of the kind cyclic"),
-            ({}, {"children": (1.2, 1.8)}, "between 1.2 and 1.8 there is none"),
-            ({"born": "category"}, {}, "cannot be taken for category"),
-            ({"smokes": "number"}, {}, "cannot be taken for number"),
-            ({"town": Quantity()}, {}, "cannot be taken for quantity"),
+            ({}, {"children": (1.2, 1.8)}, "none lies between 1.2 and 1.8"),
+            ({"born": "category"}, {}, "cannot be treated as category"),
+            ({"smokes": "number"}, {}, "cannot be treated as number"),
+            ({"town": Quantity()}, {}, "cannot be treated as number"),
             ("abc", {}, "types must be a mapping"),
             ({}, [1], "bounds must be 'observed', None, a pair, or a mapping"),
         ],
     )
-    def test_what_cannot_be_held_is_refused(self, people, types, bounds, words):
-        with pytest.raises(InvalidInput, match=words):
+    def test_incompatible_types_and_bounds_are_refused(self, people, types, bounds, message):
+        with pytest.raises(InvalidInput, match=message):
             TableImputer(types, bounds=bounds).fit(people[1])
 
     def test_new_rows_of_another_type_are_refused(self, people, fitted):
         new = people[1].iloc[:3]
         for changes in ({"born": np.nan}, {"born": [1, 2, 3]}, {"height": "tall"}):
-            with pytest.raises(InvalidInput, match=f"column '{next(iter(changes))}' was taken for"):
+            with pytest.raises(InvalidInput, match=f"column '{next(iter(changes))}' was treated as"):
                 fitted.transform(new.assign(**changes))
 
 
 class TestEncoding:
-    def test_a_category_counts_as_one_number(self):
+    def test_dummy_columns_of_a_category_weigh_as_one_column(self):
         frame = Frame(pd.DataFrame({"kind": list("aabbccdd") * 5, "x": np.arange(40.0)}))
         encoding = Encoding.of(frame, None, None)
         X = encoding.encode(frame)
@@ -302,7 +303,7 @@ class TestEncoding:
             (Ordered(("low", "high")), ["high", "low"]),
         ],
     )
-    def test_values_come_back(self, variable, values):
+    def test_decode_inverts_encode(self, variable, values):
         plain = np.array(values, dtype=object if isinstance(values[0], str) else float)
         back = variable.decode(variable.encode(plain))
         if isinstance(values[0], str):
@@ -312,7 +313,7 @@ class TestEncoding:
 
 
 def objects(people):
-    """Numbers, words and whole numbers in one array of objects, None where missing."""
+    """An array of objects with columns of floats, strings and integers; None where missing."""
     truth, _, _ = people
     columns = truth["height"].tolist(), truth["town"].tolist(), truth["children"].tolist()
     cells = np.array(list(zip(*columns, strict=True)), dtype=object)
@@ -321,10 +322,10 @@ def objects(people):
 
 
 class TestArrays:
-    """Array in, array out."""
+    """Arrays and lists: the result is an array."""
 
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
-    def test_floats(self, curved, dtype):
+    def test_float_arrays_are_filled(self, curved, dtype):
         X, M = curved
         given = np.where(M, np.nan, X).astype(dtype)
         imputer = TableImputer(random_state=0)
@@ -334,36 +335,36 @@ class TestArrays:
         assert np.isfinite(filled).all()
         np.testing.assert_array_equal(filled[~M], given[~M])
         assert np.abs((filled - X) / X.std(axis=0))[M].mean() < 0.2
-        np.testing.assert_array_equal(np.isnan(given), M)  # what is given is not written to
+        np.testing.assert_array_equal(np.isnan(given), M)  # the input is not modified
         for table in (*imputer.intervals(0.9), *imputer.draws(2), imputer.deviations()):
             assert type(table) is np.ndarray
             assert table.shape == X.shape
             assert np.isfinite(table).all()
 
     @pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
-    def test_whole_numbers_of_which_none_can_be_missing(self, dtype):
+    def test_integer_arrays_are_copied(self, dtype):
         X = np.random.default_rng(0).integers(0, 9, (30, 3)).astype(dtype)
         filled = TableImputer(random_state=0).fit_transform(X)
         assert filled.dtype == dtype
         np.testing.assert_array_equal(filled, X)
         assert filled is not X
 
-    def test_objects(self, people):
+    def test_object_arrays_are_filled(self, people):
         given = objects(people)
-        gone = given == None  # noqa: E711
+        missing = given == None  # noqa: E711
         imputer = TableImputer(random_state=0)
         filled = imputer.fit_transform(given)
         assert [field.kind for field in imputer.fields_] == ["number", "category", "integer"]
         assert filled.dtype == object
-        assert all(after is before for after, before in zip(filled[~gone], given[~gone], strict=True))
+        assert all(after is before for after, before in zip(filled[~missing], given[~missing], strict=True))
         assert (filled != None).all()  # noqa: E711
         assert set(filled[:, 1]) == {"Rome", "Oslo", "Bern"}
         assert all(value == round(value) for value in filled[:, 2])
         truth = people[0]["town"].to_numpy()
-        assert (filled[:, 1] == truth)[gone[:, 1]].mean() > 0.85
+        assert (filled[:, 1] == truth)[missing[:, 1]].mean() > 0.85
         np.testing.assert_allclose(imputer.probabilities("x1").sum(axis=1), 1)
 
-    def test_lists_of_lists(self, curved, people):
+    def test_lists_and_arrays_agree(self, curved, people):
         X, M = curved
         numbers = np.where(M, np.nan, X)
         for given in (numbers, objects(people)):
@@ -374,7 +375,7 @@ class TestArrays:
             np.testing.assert_array_equal(filled, expected)
             np.testing.assert_array_equal(manifill.impute(given.tolist(), random_state=0), expected)
 
-    def test_masked_arrays(self, curved):
+    def test_masked_entries_are_missing(self, curved):
         X, M = curved
         expected = TableImputer(random_state=0).fit_transform(np.where(M, np.nan, X))
         filled = TableImputer(random_state=0).fit_transform(np.ma.array(X, mask=M))
@@ -387,7 +388,7 @@ class TestArrays:
         expected = TableImputer(random_state=0).fit_transform(frame).to_numpy()
         np.testing.assert_array_equal(TableImputer(random_state=0).fit_transform(given), expected)
 
-    def test_new_rows(self, curved, recwarn):
+    def test_new_rows_are_filled(self, curved, recwarn):
         X, M = curved
         given = np.where(M, np.nan, X)
         imputer = TableImputer(random_state=0).fit(given)
@@ -397,7 +398,7 @@ class TestArrays:
         assert np.isfinite(some).all()
         assert not [str(one.message) for one in recwarn]
 
-    def test_a_column_of_an_array_can_be_the_time(self):
+    def test_time_can_be_a_column_of_an_array(self):
         t = np.arange(60.0)
         X = np.column_stack([np.where(t % 7 == 4, np.nan, np.sin(t / 9)), np.cos(t / 9), t])
         filled = TableImputer(time="x2", random_state=0).fit_transform(X)
@@ -406,7 +407,7 @@ class TestArrays:
 
 
 class TestOptions:
-    def test_bounds_are_the_range_observed_unless_they_are_none(self, curved):
+    def test_bounds_are_the_observed_range_unless_none(self, curved):
         X, M = curved
         given = np.where(M, np.nan, X)
         assert TableImputer().bounds == "observed"
@@ -416,22 +417,22 @@ class TestOptions:
             np.testing.assert_array_equal(imputer.result_.problem.bounds, [lowest, highest])
             filled = imputer.completed_
             assert ((lowest <= filled) & (filled <= highest)).all()
-        free = TableImputer(bounds=None, random_state=0).fit(given)
-        assert np.isinf(free.result_.problem.bounds).all()
-        assert np.isinf(free.imputer_.bounds).all()
+        unbounded = TableImputer(bounds=None, random_state=0).fit(given)
+        assert np.isinf(unbounded.result_.problem.bounds).all()
+        assert np.isinf(unbounded.imputer_.bounds).all()
 
-    def test_without_bounds_fills_go_on_where_the_data_do(self):
-        """The largest values of a line are missing: only without bounds are they beyond the others."""
+    def test_without_bounds_fills_extrapolate(self):
+        """The largest values of a linear column are missing; bounds limit fills to the observed ones."""
         t = np.linspace(0, 1, 60)
         given = np.column_stack([t, 2 * t, 3 * t, 4 * t])
         given[-6:, 3] = np.nan
         options = {"kernel": "polynomial", "solver": "ridge", "random_state": 0}
-        held = TableImputer(bounds="observed", **options).fit_transform(given)
-        free = TableImputer(bounds=None, **options).fit_transform(given)
-        most = np.nanmax(given[:, 3])
-        assert held[-6:, 3].max() <= most < free[-6:, 3].max()
+        bounded = TableImputer(bounds="observed", **options).fit_transform(given)
+        unbounded = TableImputer(bounds=None, **options).fit_transform(given)
+        highest = np.nanmax(given[:, 3])
+        assert bounded[-6:, 3].max() <= highest < unbounded[-6:, 3].max()
 
-    def test_kernel_and_solver_are_those_of_the_imputer_of_numbers(self, curved):
+    def test_kernel_and_solver_are_passed_on(self, curved):
         X, M = curved
         given = np.where(M, np.nan, X)
         imputer = TableImputer(kernel="gaussian", solver="spectral", max_sweeps=2, random_state=0).fit(given)
@@ -457,19 +458,19 @@ class TestOptions:
         assert out == ""
         written = [line.partition(":")[0] for line in err.splitlines()]
         assert [line for line in written if line in steps] == steps
-        assert "held-out entries" in err  # what happens before the first step, too
+        assert "held-out entries" in err  # logged before the first step
         manifill.impute(frame, time=time, random_state=0, verbose=True)
         again = [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()]
         assert again == written
 
     @pytest.mark.parametrize("data", [np.zeros((3, 2)), pd.DataFrame({"a": [1.0, None]})])
-    def test_what_is_no_option_is_refused_in_the_name_of_impute(self, data):
+    def test_error_for_an_unknown_option_names_impute(self, data):
         with pytest.raises(TypeError, match=r"^impute\(\) got an unexpected keyword argument 'foo'"):
             manifill.impute(data, foo=1)
 
 
 class TestOutput:
-    """What scikit-learn's `set_output` asks for."""
+    """The type of the result, as set by scikit-learn's `set_output`."""
 
     @pytest.fixture(scope="class")
     @staticmethod
@@ -481,18 +482,18 @@ class TestOutput:
 
     @pytest.mark.parametrize("library", ["pandas", "polars", "array", "list"])
     @pytest.mark.parametrize("wanted", ["pandas", "polars", "default"])
-    def test_every_kind_of_table_comes_out_as_asked_for(self, frame, library, wanted):
+    def test_output_has_the_requested_type(self, frame, library, wanted):
         given = {
             "pandas": frame,
             "polars": pl.from_pandas(frame),
             "array": frame.to_numpy(),
             "list": frame.to_numpy().tolist(),
         }[library]
-        kinds = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "array": np.ndarray, "list": np.ndarray}
+        types = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "array": np.ndarray, "list": np.ndarray}
         imputer = TableImputer(random_state=0).set_output(transform=wanted)
         plain = TableImputer(random_state=0).fit_transform(frame)
         filled = imputer.fit_transform(given)
-        assert type(filled) is kinds[library if wanted == "default" else wanted]
+        assert type(filled) is types[library if wanted == "default" else wanted]
         np.testing.assert_array_equal(np.asarray(filled, dtype=float), plain.to_numpy())
         assert imputer.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
         if wanted != "default":
@@ -503,12 +504,12 @@ class TestOutput:
         assert type(new) is type(filled)
         assert not np.isnan(np.asarray(new, dtype=float)).any()
 
-    def test_types_of_columns_stay(self, people):
+    def test_column_dtypes_are_kept(self, people):
         _, given, _ = people
         filled = TableImputer(random_state=0).set_output(transform="pandas").fit_transform(given)
         pd.testing.assert_series_equal(filled.dtypes, given.dtypes)
 
-    def test_names_of_columns_that_come_out(self, people, fitted):
+    def test_feature_names_are_the_column_names(self, people, fitted):
         assert fitted.get_feature_names_out().tolist() == list(people[1].columns)
         assert fitted.n_features_in_ == len(people[1].columns)
         assert TableImputer(random_state=0).fit(objects(people)).get_feature_names_out().tolist() == [
@@ -519,7 +520,7 @@ class TestOutput:
 
 
 class TestInspection:
-    def test_patterns_and_counts(self):
+    def test_patterns_and_missing_entries_are_counted(self):
         frame = pd.DataFrame({"a": [1, None, None, 4], "b": [1.0, None, None, 4], "c": ["x", "y", "x", None]})
         found = inspect(Frame(frame))
         assert found.missing == {"a": 2, "b": 2, "c": 1}
@@ -527,7 +528,7 @@ class TestInspection:
         assert found.patterns[0].columns == ("a", "b")
         assert found.patterns[0].rows == 2
 
-    def test_random_holes_look_random_and_others_do_not(self):
+    def test_mcar_is_distinguished_from_dependence_on_a_column(self):
         rng = np.random.default_rng(3)
         X = rng.standard_normal((300, 4))
         frame = pd.DataFrame(np.where(rng.random(X.shape) < 0.2, np.nan, X), columns=list("abcd"))
@@ -540,7 +541,7 @@ class TestInspection:
 
 
 class TestComparison:
-    def test_the_best_is_found(self):
+    def test_manifill_has_a_smaller_error_than_iterative_on_a_circle(self):
         t = np.linspace(0, 6, 80)
         frame = pd.DataFrame({"s": np.sin(t), "c": np.cos(t), "kind": np.where(np.sin(t) > 0, "up", "down")})
         comparison = manifill.compare(frame, random_state=0)
@@ -561,44 +562,52 @@ class TestSaving:
         with pytest.raises(InvalidInput, match="has no table of its own"):
             loaded.completed_  # noqa: B018
 
-    def test_there_is_no_pickle_in_it(self, fitted, tmp_path):
+    def test_file_contains_no_pickle(self, fitted, tmp_path):
         fitted.save(tmp_path / "m.model")
         with np.load(tmp_path / "m.model", allow_pickle=False) as archive:
             assert all(archive[name].dtype != object for name in archive.files)
 
-    def test_other_formats_and_damage_are_refused(self, fitted, tmp_path):
+    def test_other_formats_and_damaged_files_are_refused(self, fitted, tmp_path):
         fitted.save(tmp_path / "m.model")
         with np.load(tmp_path / "m.model") as archive:
             arrays = {name: archive[name] for name in archive.files}
         text = arrays["manifest"].tobytes().decode()
 
-        def written(**changes):
+        def write(**changes):
             with (tmp_path / "x.model").open("wb") as file:
                 np.savez(file, **{**arrays, **changes})
             return tmp_path / "x.model"
 
         newer = np.frombuffer(text.replace(f'"format": {FORMAT}', '"format": 99').encode(), np.uint8)
         with pytest.raises(InvalidInput, match="in format 99; this is manifill"):
-            TableImputer.load(written(manifest=newer))
-        evil = np.frombuffer(text.replace('"is": "Category"', '"is": "system"').encode(), np.uint8)
+            TableImputer.load(write(manifest=newer))
+        forged = np.frombuffer(text.replace('"class": "Category"', '"class": "system"').encode(), np.uint8)
         with pytest.raises(InvalidInput, match="no model of manifill"):
-            TableImputer.load(written(manifest=evil))
+            TableImputer.load(write(manifest=forged))
+        key = json.loads(text)["content"]["dict"]["Z"]["array"]
         with pytest.raises(InvalidInput, match="no model of manifill"):
-            TableImputer.load(written(Z=arrays["Z"][:3]))
+            TableImputer.load(write(**{key: arrays[key][:3]}))
         (tmp_path / "half.model").write_bytes((tmp_path / "m.model").read_bytes()[:500])
         for name in ("half.model", "none.model"):
             with pytest.raises(InvalidInput, match=name):
                 TableImputer.load(tmp_path / name)
 
+    def test_files_larger_than_max_bytes_are_refused(self, fitted, tmp_path):
+        fitted.save(tmp_path / "m.model")
+        with pytest.raises(InvalidInput, match="at most 1,000 are read"):
+            TableImputer.load(tmp_path / "m.model", max_bytes=1000)
+        loaded = TableImputer.load(tmp_path / "m.model", max_bytes=10**8)
+        assert loaded.n_features_in_ == fitted.n_features_in_
 
-def in_time(imputer):
-    """The weight of the fillers that know when rows were measured."""
+
+def weight_of_added_fillers(imputer):
+    """Total weight of all fillers but the sweep, which ignores row times."""
     return sum(weight for name, weight in imputer.imputer_.weights_.items() if name != "sweep")
 
 
 class TestTime:
-    def test_rows_near_in_time_count(self):
-        """A random walk: only time tells."""
+    def test_time_column_reduces_the_error(self):
+        """Values of random walks can only be predicted from rows nearby in time."""
         rng = np.random.default_rng(0)
         walk = rng.standard_normal((200, 2)).cumsum(axis=0)
         truth = pd.DataFrame({"a": walk[:, 0], "b": walk[:, 1], "noise": rng.standard_normal(200)})
@@ -607,14 +616,14 @@ class TestTime:
         for column in (None, "step"):
             imputer = TableImputer(time=column, random_state=0).fit(frame)
             error[column] = float(np.sqrt(((imputer.completed_["a"] - truth["a"]) ** 2).mean()))
-        assert in_time(imputer) > 0
+        assert weight_of_added_fillers(imputer) > 0
         assert error["step"] < 0.5 * error[None]
-        late = imputer.transform(frame.iloc[::-1])  # each row on its own, in any order
+        late = imputer.transform(frame.iloc[::-1])  # rows are filled independently, in any order
         np.testing.assert_allclose(late.iloc[::-1], imputer.transform(frame))
         assert np.sqrt(((imputer.transform(frame)["a"] - truth["a"]) ** 2).mean()) < 0.5 * error[None]
 
-    def test_gaps_of_many_rows_are_expected_honestly(self):
-        """Single entries that are held out have neighbours in time; those in the gaps do not."""
+    def test_expected_error_in_long_gaps_is_close_to_the_true_error(self):
+        """Single held-out entries would have neighbours in time; entries in the gaps have none."""
         rng = np.random.default_rng(1)
         truth = pd.DataFrame(rng.standard_normal((300, 3)).cumsum(axis=0), columns=list("abc"))
         gaps = np.zeros(truth.shape, dtype=bool)
@@ -623,53 +632,53 @@ class TestTime:
                 column[first : first + 20] = True
         frame = truth.mask(gaps).assign(step=np.arange(300.0))
         imputer = TableImputer(time="step", random_state=0).fit(frame)
-        off = ((imputer.completed_[list("abc")] - truth).to_numpy() / truth.std().to_numpy())[gaps]
-        said = {one.column: one.error for one in imputer.accuracy_}
-        expected = np.sqrt(np.mean([(said[name] / truth[name].std()) ** 2 for name in "abc"]))
-        assert expected == pytest.approx(np.sqrt(np.mean(off**2)), rel=0.5)
+        errors = ((imputer.completed_[list("abc")] - truth).to_numpy() / truth.std().to_numpy())[gaps]
+        stated = {one.column: one.error for one in imputer.accuracy_}
+        expected = np.sqrt(np.mean([(stated[name] / truth[name].std()) ** 2 for name in "abc"]))
+        assert expected == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.5)
 
-    def test_noise_is_not_taken_for_more_than_it_is(self):
-        said, found = [], []
+    def test_expected_error_of_noise_is_not_too_small(self):
+        expected, errors = [], []
         for seed in range(3):
             rng = np.random.default_rng(seed)
             truth = pd.DataFrame(rng.standard_normal((120, 3)), columns=list("abc"))
             frame = truth.mask(rng.random(truth.shape) < 0.15)
             imputer = TableImputer(time="step", random_state=0).fit(frame.assign(step=range(120)))
-            said += [one.error for one in imputer.accuracy_ if one.column != "step"]
-            found.append((imputer.completed_[list("abc")] - truth).to_numpy()[frame.isna()])
-        true_error = np.sqrt(np.mean(np.concatenate(found) ** 2))
-        assert np.sqrt(np.mean(np.square(said))) > 0.85 * true_error
+            expected += [one.error for one in imputer.accuracy_ if one.column != "step"]
+            errors.append((imputer.completed_[list("abc")] - truth).to_numpy()[frame.isna()])
+        true_error = np.sqrt(np.mean(np.concatenate(errors) ** 2))
+        assert np.sqrt(np.mean(np.square(expected))) > 0.85 * true_error
 
-    def test_a_limit_of_time_is_that_of_all_and_trials_do_not_warn(self, recwarn):
-        """Without a limit this takes some seconds."""
+    def test_time_limit_holds_for_the_entire_fit(self, recwarn):
+        """Without a limit this fit takes several seconds."""
         rng = np.random.default_rng(0)
         frame = pd.DataFrame(rng.standard_normal((600, 8)).cumsum(axis=0), columns=list("abcdefgh"))
         frame = frame.mask(rng.random(frame.shape) < 0.2).assign(t=np.arange(600.0))
         began = time.monotonic()
         imputer = TableImputer(time="t", time_limit=1, random_state=0).fit(frame)
         assert time.monotonic() - began < 2.5
-        assert imputer.imputer_.time_limit == 1
-        assert imputer.n_sweeps_ == 0 or not [one for one in recwarn if "Unfinished" in str(one.category)]
+        unfinished = [one for one in recwarn if issubclass(one.category, UnfinishedWarning)]
+        assert bool(unfinished) == (imputer.n_sweeps_ == 0)
 
-    def test_a_time_that_spreads_out_is_taken_as_it_is(self):
+    def test_skewed_times_are_not_transformed(self):
         t = np.exp(np.linspace(0, 8, 60))
         x = np.where(np.arange(60) % 5 == 0, np.nan, np.sin(t / 100))
         frame = pd.DataFrame({"t": t, "x": x, "y": np.random.default_rng(0).standard_normal(60)})
         imputer = TableImputer(time="t", random_state=0).fit(frame)
         np.testing.assert_array_equal(imputer.result_.problem.moments, t)
 
-    def test_a_time_that_is_not_there_is_refused_beside_one_column_too(self):
+    def test_unknown_time_is_refused_in_a_table_of_one_column(self):
         with pytest.raises(InvalidInput, match="time must name a column"):
-            TableImputer(time="nobody").fit(pd.DataFrame({"x": [1.0, None, 3.0, 4.0]}))
+            TableImputer(time="absent").fit(pd.DataFrame({"x": [1.0, None, 3.0, 4.0]}))
 
-    def test_a_model_with_lag_features_goes_through_a_file(self, tmp_path):
+    def test_loaded_model_with_lag_features_fills_the_same(self, tmp_path):
         rng = np.random.default_rng(2)
         frame = pd.DataFrame(rng.standard_normal((120, 2)).cumsum(axis=0), columns=["a", "b"])
         frame = frame.mask(rng.random(frame.shape) < 0.2).assign(
             day=pd.date_range("2026-01-01", periods=120, freq="h"), kind=["x", "y"] * 60
         )
         imputer = TableImputer(time="day", random_state=0).fit(frame)
-        assert in_time(imputer) > 0
+        assert weight_of_added_fillers(imputer) > 0
         imputer.save(tmp_path / "m.model")
         again = TableImputer.load(tmp_path / "m.model")
         assert again.imputer_.weights_ == imputer.imputer_.weights_
@@ -681,14 +690,14 @@ class TestTime:
         assert list(low.columns) == list(frame.columns)
         assert len(imputer.draws(2)) == 2
 
-    @pytest.mark.parametrize("column", ["nobody", "word", "gaps"])
-    def test_what_is_no_time(self, column):
-        frame = pd.DataFrame({"x": [1.0, None, 3.0], "word": ["a", "b", "a"], "gaps": [1.0, 2.0, None]})
-        with pytest.raises(InvalidInput, match=r"time must name a column.*These could: day"):
+    @pytest.mark.parametrize("column", ["absent", "text", "gaps"])
+    def test_invalid_time_columns_are_refused(self, column):
+        frame = pd.DataFrame({"x": [1.0, None, 3.0], "text": ["a", "b", "a"], "gaps": [1.0, 2.0, None]})
+        with pytest.raises(InvalidInput, match=r"time must name a column.*Suitable columns: day"):
             TableImputer(time=column).fit(frame.assign(day=[1.0, 2.5, 3.25]))
 
 
-def test_dates_of_bounds():
+def test_bounds_of_dates_can_be_strings():
     days = [dt.date(2020, 1, 1) + dt.timedelta(days=i) for i in range(30)]
     frame = pl.DataFrame({"day": [None, *days[1:]], "x": list(range(30))})
     bounds = {"day": ("2020-01-20", "2020-01-25")}

@@ -14,8 +14,8 @@ def blas_threads():
 
 
 @pytest.fixture(autouse=True)
-def two_threads_of_blas():
-    """As on a machine of two cores, though the tests themselves are run with one thread each."""
+def two_blas_threads():
+    """Set BLAS to two threads, as on a machine with two cores; tests are run with one."""
     before = blas_threads()
     set_blas_threads([2] * len(before))
     assert blas_threads() == [2] * len(before)
@@ -30,14 +30,14 @@ def set_blas_threads(numbers):
         getattr(library, "clear_controlling_thread", lambda: None)()
 
 
-def test_blas_is_held_to_one_thread_and_given_back():
+def test_blas_is_limited_to_one_thread_and_restored():
     before = blas_threads()
     with Workers(2):
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
 
 
-def test_blas_is_given_back_after_an_error():
+def test_blas_threads_are_restored_after_an_error():
     before = blas_threads()
     with pytest.raises(ZeroDivisionError), Workers(2):
         share(lambda task: 1 // task, [1, 0])
@@ -45,22 +45,20 @@ def test_blas_is_given_back_after_an_error():
     assert n_workers() == 1
 
 
-def test_as_many_threads_as_asked_for():
+def test_the_number_of_threads_follows_n_jobs_blas_and_joblib():
     assert Workers(3).count == 3
     assert Workers(-1).count == joblib.cpu_count()
     with threadpool_limits(1, user_api="blas"):
         assert Workers().count == 1
     with joblib.parallel_config("threading", n_jobs=2):
         assert Workers().count == 2
-    with joblib.parallel_config(n_jobs=1):
-        assert Workers().count == 1
     inside = joblib.Parallel(2, prefer="threads")(joblib.delayed(lambda: Workers().count)() for _ in range(2))
     assert inside == [1, 1]
 
 
 @pytest.mark.parametrize("main_was_first", [False, True])
-def test_workers_that_overlap_leave_blas_as_it_was(main_was_first):
-    if main_was_first:  # and must not stay the only thread that threadpoolctl listens to
+def test_overlapping_workers_restore_the_blas_threads(main_was_first):
+    if main_was_first:  # other threads must be able to set limits afterwards
         with Workers(2):
             pass
     before, n_threads = blas_threads(), Workers().count
@@ -77,7 +75,7 @@ def test_workers_that_overlap_leave_blas_as_it_was(main_was_first):
     thread.start()
     assert first_entered.wait(60)
     workers = Workers()
-    assert workers.count == n_threads  # not the one thread to which the first holds BLAS
+    assert workers.count == n_threads  # not 1, the present limit of BLAS
     with workers:
         main_entered.set()
         thread.join()
@@ -86,29 +84,8 @@ def test_workers_that_overlap_leave_blas_as_it_was(main_was_first):
     assert seen == [{1}]
 
 
-def test_what_could_not_be_given_back_is_given_back_by_the_next():
-    before, n_threads = blas_threads(), Workers().count
-    entered, left = threading.Event(), threading.Event()
-
-    def first():
-        with Workers(2):
-            entered.set()
-            assert left.wait(60)
-
-    thread = threading.Thread(target=first)
-    thread.start()
-    assert entered.wait(60)
-    with threadpool_limits(1, user_api="blas"):  # the main thread has control, and leaves BLAS as it found it
-        left.set()
-        thread.join()
-    assert Workers().count == n_threads
-    with Workers(2):
-        pass
-    assert blas_threads() == before
-
-
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
-def test_numbers_of_threads_that_are_none(n_jobs):
+def test_invalid_numbers_of_threads_are_refused(n_jobs):
     with pytest.raises(InvalidInput, match="n_jobs must be None or a whole number other than 0"):
         Workers(n_jobs)
 
@@ -117,11 +94,11 @@ def test_numbers_of_threads_that_are_none(n_jobs):
 def test_results_come_in_the_order_of_the_tasks(n_jobs):
     with Workers(n_jobs):
         assert share(lambda task: task**2, range(20)) == [task**2 for task in range(20)]
-    assert share(str, [1, 2]) == ["1", "2"]  # nobody at work
+    assert share(str, [1, 2]) == ["1", "2"]  # without Workers
 
 
 @pytest.mark.parametrize(("n", "width"), [(1, 1), (7, 10**6), (5000, 300), (0, 4)])
-def test_every_row_is_shared_out_once(n, width):
+def test_every_row_is_processed_once(n, width):
     seen = np.zeros(n, dtype=int)
 
     def count(rows):
@@ -132,7 +109,7 @@ def test_every_row_is_shared_out_once(n, width):
     assert (seen == 1).all()
 
 
-def test_products(rng):
+def test_products_equal_numpy(rng):
     A, B = rng.standard_normal((300, 200)), rng.standard_normal((200, 60))
     with Workers(2):
         together = product(A, B)

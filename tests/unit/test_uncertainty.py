@@ -19,35 +19,35 @@ def fitted():
     return X, M, IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
 
 
-def test_intervals_hold_what_they_say(fitted):
+def test_intervals_have_the_stated_coverage(fitted):
     X, M, imputer = fitted
-    for level, least, most in ((0.5, 0.4, 0.65), (0.9, 0.84, 0.96)):
+    for level, lowest, highest in ((0.5, 0.4, 0.65), (0.9, 0.84, 0.96)):
         low, high = imputer.intervals(level)
-        held = ((low <= X) & (high >= X))[M].mean()
-        assert least <= held <= most
+        coverage = ((low <= X) & (high >= X))[M].mean()
+        assert lowest <= coverage <= highest
         np.testing.assert_array_equal(low[~M], X[~M])
         np.testing.assert_array_equal(high[~M], X[~M])
         assert (low <= imputer.completed_).all()
         assert (high >= imputer.completed_).all()
 
 
-def test_wider_intervals_for_higher_levels(fitted):
+def test_intervals_are_wider_for_higher_levels(fitted):
     _, M, imputer = fitted
     widths = [np.subtract(*imputer.intervals(level)[::-1])[M].mean() for level in (0.5, 0.8, 0.95)]
     assert widths == sorted(widths)
 
 
-def test_rows_unlike_the_others_are_less_sure():
-    """Half of the rows are noisy, which shows in six columns; their intervals are wider."""
+def test_noisy_rows_have_wider_intervals():
+    """Half of the rows are noisy; six columns indicate which."""
     rng = np.random.default_rng(0)
     n = 400
-    x, loud = rng.uniform(-1, 1, n), np.arange(n) % 2
-    y = x + np.where(loud, 1.0, 0.05) * rng.standard_normal(n)
-    X = np.column_stack([y, x, *[loud] * 6]).astype(float)
+    x, noisy = rng.uniform(-1, 1, n), np.arange(n) % 2
+    y = x + np.where(noisy, 1.0, 0.05) * rng.standard_normal(n)
+    X = np.column_stack([y, x, *[noisy] * 6]).astype(float)
     X[rng.random(n) < 0.3, 0] = np.nan
     low, high = IGHImputer(random_state=0).fit(X).intervals(0.9)
-    quiet, noisy = (np.isnan(X[:, 0]) & (loud == which) for which in (0, 1))
-    assert (high - low)[noisy, 0].mean() > 1.3 * (high - low)[quiet, 0].mean()
+    without_noise, with_noise = (np.isnan(X[:, 0]) & (noisy == which) for which in (0, 1))
+    assert (high - low)[with_noise, 0].mean() > 1.3 * (high - low)[without_noise, 0].mean()
 
 
 def test_bounds_hold_for_intervals_and_draws():
@@ -60,12 +60,12 @@ def test_bounds_hold_for_intervals_and_draws():
     for table in (low, high, *imputer.draws(2)):
         assert table[M].min() >= 0.5
         assert table[M].max() <= 0.6
-    free = IGHImputer(random_state=0).fit(given)
-    for table in (*free.intervals(0.99), *free.draws(2)):
-        assert table.min() >= 0  # never negative before
+    default = IGHImputer(random_state=0).fit(given)
+    for table in (*default.intervals(0.99), *default.draws(2)):
+        assert table.min() >= 0  # observed values are never negative
 
 
-def test_a_table_of_next_to_nothing():
+def test_intervals_of_a_tiny_table_are_not_empty():
     X = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, np.nan]])
     imputer = IGHImputer(random_state=0).fit(X)
     low, high = imputer.intervals()
@@ -73,6 +73,6 @@ def test_a_table_of_next_to_nothing():
 
 
 @pytest.mark.parametrize("level", [0, 1, 90, "0.9", None])
-def test_levels_that_are_none(fitted, level):
+def test_invalid_levels_are_refused(fitted, level):
     with pytest.raises(InvalidInput, match="level must be a finite number > 0 and < 1"):
         fitted[2].intervals(level)

@@ -10,11 +10,11 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0 done, 1 cannot be done as asked, 2 wrong usage, 130 interrupted, 143 ended by the system.
+    Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
     """
     signal.signal(signal.SIGTERM, _end)
     try:
-        from manifill._cli.app import run  # imports take a second, in which Ctrl-C must be answered too
+        from manifill._cli.app import run  # imported here: Ctrl-C must also work during this second
 
         run()
     except KeyboardInterrupt:
@@ -22,6 +22,6 @@ def main() -> None:
         sys.exit(130)
 
 
-def _end(number: int, frame: Any) -> None:
-    """Leave by way of everything that tidies up: half-written files are removed."""
+def _end(number: int, _frame: Any) -> None:
+    """Exit through the normal clean-up code, which removes half-written files."""
     sys.exit(128 + number)

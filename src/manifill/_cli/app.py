@@ -1,4 +1,4 @@
-"""`manifill`: fill tables from the command line."""
+"""The commands of `manifill` and their options."""
 
 import sys
 import warnings
@@ -11,8 +11,8 @@ import typer
 import manifill
 from manifill import _files as files
 from manifill._cli import media, options
-from manifill._cli.options import Force, Json, Seed
-from manifill._cli.watch import Interrupted, console
+from manifill._cli.options import CHOICE, INPUT, MORE, RUN, TEXT, Force, Json, Seed
+from manifill._cli.watch import Interrupted, console, say
 from manifill.errors import ManifillError, MissingDependency
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
@@ -20,7 +20,10 @@ app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_e
 
 @app.callback(invoke_without_command=True)
 def about(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """Fill the holes in data, by iterated geometric harmonics."""
+    """Fill missing values in tables, sensor logs, pictures and video, and measure how well it went.
+
+    New here? `manifill example` writes small files to try; `manifill COMMAND --help` explains a command.
+    """
     if version:
         print(f"manifill {manifill.__version__}")
         raise typer.Exit
@@ -29,40 +32,56 @@ def about(version: Annotated[bool, typer.Option("--version", help="Print the ver
 Source = Annotated[
     Path,
     typer.Argument(
-        metavar="IN", help=f"Table: {', '.join(files.FORMATS)}, or - for csv from a pipe.", show_default=False
+        metavar="IN",
+        help=f"The table: {', '.join(files.FORMATS)}, or - for csv text from standard input.",
+        show_default=False,
     ),
 ]
 Output = Annotated[
     Path,
     typer.Option(
-        "--output", "-o", metavar="OUT", help="Completed table; its ending tells the format, - is a pipe."
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="File to write. Its ending chooses the format; - is csv text to standard output.",
     ),
 ]
 Missing = Annotated[
     str,
     typer.Option(
         metavar="LIST",
-        help="Cells of text files that stand for a missing value, commas between; replaces the default list. "
-        "Empty cells always do.",
+        help="Texts that mean 'missing', separated by commas. They replace the default list. Empty cells are "
+        "always missing.",
+        rich_help_panel=TEXT,
     ),
 ]
 Types = Annotated[
     str,
     typer.Option(
         metavar="LIST",
-        help='What columns are, where it is not as inferred: "zip=category,hour=cyclic:24,note=text".',
+        help='Types of columns that were inferred wrongly: "zip=category,hour=cyclic:24,note=text". Types: '
+        "number, integer, boolean, category, ordered, date, cyclic:PERIOD, text, identifier.",
+        rich_help_panel=INPUT,
     ),
 ]
 Header = Annotated[
     bool | None,
     typer.Option(
-        "--header/--no-header", help="Does the first line hold names? Default: unless all of it is numbers."
+        "--header/--no-header",
+        help="Does the first line hold column names? Default: yes, unless all its cells are numbers.",
+        rich_help_panel=TEXT,
     ),
 ]
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="Encoding of text files, such as latin-1.")]
+Encoding = Annotated[
+    str, typer.Option(metavar="NAME", help="Character encoding, such as latin-1.", rich_help_panel=TEXT)
+]
 Delimiter = Annotated[
     str | None,
-    typer.Option(metavar="MARK", help="Between cells of text files; default: as the first line has."),
+    typer.Option(
+        metavar="CHAR",
+        help="Character between cells, or 'tab'. Default: found in the first line.",
+        rich_help_panel=TEXT,
+    ),
 ]
 DEFAULT_MISSING = ",".join(files.MISSING[1:])
 
@@ -72,61 +91,110 @@ def impute(
     source: Source,
     output: Output,
     columns: Annotated[
-        str, typer.Option(metavar="LIST", help="Fill these columns only, commas between; all are looked at.")
-    ] = "",
-    types: Types = "",
-    bounds: Annotated[
         str,
-        typer.Option(metavar="LIST", help='Lowest and highest fill: "age=0:120,price=0:"; else as observed.'),
+        typer.Option(
+            metavar="LIST",
+            help="Fill only these columns, separated by commas. The others still serve as predictors.",
+            rich_help_panel=CHOICE,
+        ),
     ] = "",
-    missing_values: Missing = DEFAULT_MISSING,
     skip: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Column to hand through untouched; may be repeated."),
+        typer.Option(
+            metavar="NAME",
+            help="Copy this column unchanged and do not use it as a predictor. Can be repeated.",
+            rich_help_panel=CHOICE,
+        ),
     ] = None,
+    bounds: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST",
+            help='Smallest and largest value to fill in: "age=0:120,price=0:". Default: the range of the '
+            "known values.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = "",
+    types: Types = "",
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column with the date, time or number at which each row was measured. Values shortly before "
+            "and after then count too. Rows may be in any order.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Fill new rows with a model that --save wrote, instead of learning from this table.",
+            rich_help_panel=INPUT,
+        ),
+    ] = None,
+    missing_values: Missing = DEFAULT_MISSING,
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = None,
     intervals: Annotated[
         float | None,
         typer.Option(
-            metavar="LEVEL", help="Add columns NAME_low and NAME_high: 0.9 holds nine of ten values."
+            metavar="LEVEL",
+            help="Add columns NAME_low and NAME_high. With 0.9, about 90 % of the true values lie between "
+            "them.",
+            rich_help_panel=MORE,
         ),
     ] = None,
     draws: Annotated[
         int,
         typer.Option(
-            metavar="M", min=0, help="Also write M tables drawn at random, OUT-draw1, …: multiple imputation."
+            metavar="M",
+            min=0,
+            help="Also write M completed tables with values drawn at random, OUT-draw1, OUT-draw2, …, for "
+            "multiple imputation.",
+            rich_help_panel=MORE,
         ),
     ] = 0,
     report: Annotated[
-        Path | None, typer.Option(metavar="HTML", help="Write a page that shows what was missing and done.")
+        Path | None,
+        typer.Option(
+            metavar="HTML", help="Write a page with pictures of what was filled.", rich_help_panel=MORE
+        ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save the fitted model, to fill new rows later.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Save the fitted model, to fill new rows later.", rich_help_panel=MORE
+        ),
     ] = None,
-    model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Fill with a saved model, each row on its own.")
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Column of dates or numbers: what is before and after counts too."),
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Stop after this time, in seconds.", rich_help_panel=RUN),
     ] = None,
     max_sweeps: Annotated[
-        int | None, typer.Option(min=1, help="Most sweeps over the columns; default: as many as help.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="At most N passes over all columns. Default: as many as lower the error on held-out values.",
+            rich_help_panel=RUN,
+        ),
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Most seconds.")] = None,
     seed: Seed = 0,
-    header: Header = None,
-    encoding: Encoding = "utf-8",
-    delimiter: Delimiter = None,
     keep_last: Annotated[
-        bool, typer.Option("--keep-last", help="After Ctrl-C write the fill of the last full sweep.")
+        bool,
+        typer.Option(
+            "--keep-last", help="After Ctrl-C, write the result of the last full pass.", rich_help_panel=RUN
+        ),
     ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Fill the missing values of a table: numbers, categories, dates; text is handed through.
+    """Fill the missing values of a table: numbers, categories and dates.
 
-    Cells that are not missing go out as they came in. Says how well each column was filled, measured on
-    values that were known and hidden.
+    Known cells are written as they were read. Text columns are copied. To measure the error, some known
+    values are held out, filled like missing ones, and compared with the truth, column by column.
 
     Examples
     --------
@@ -167,7 +235,7 @@ def impute(
         )
         filling.run(request, as_json)
     except Interrupted:
-        console.print("manifill: interrupted; nothing was written.")
+        say("manifill: interrupted; nothing was written.")
         raise typer.Exit(130) from None
 
 
@@ -181,7 +249,7 @@ def inspect(
     delimiter: Delimiter = None,
     as_json: Json = False,
 ) -> None:
-    """Show what is missing of a table, in which patterns, and whether it is likely missing at random.
+    """Show which values of a table are missing, in which patterns, and whether at random.
 
     Examples
     --------
@@ -198,16 +266,21 @@ def inspect(
 @app.command()
 def compare(
     source: Source,
+    share: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of the known values to hold out, 0 to 0.5.")
+    ] = 0.1,
     types: Types = "",
-    share: Annotated[float, typer.Option(help="Share of the known values that is hidden.")] = 0.1,
     missing_values: Missing = DEFAULT_MISSING,
-    seed: Seed = 0,
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Hide known values of your table and see who fills them best: manifill, neighbours, iterative, simple.
+    """Compare imputers on your table: which fills held-out values best?
+
+    manifill, scikit-learn's KNNImputer ("neighbours") and IterativeImputer ("iterative"), and the column mean
+    or most frequent value ("simple").
 
     Examples
     --------
@@ -226,27 +299,30 @@ def compare(
 def ampute(
     source: Source,
     output: Output,
-    rate: Annotated[float, typer.Option(help="Share of the known values that is removed.")] = 0.2,
+    rate: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of the known values to remove, 0 to 1.")
+    ] = 0.2,
     mechanism: Annotated[
         str,
         typer.Option(
-            help="mcar: anywhere; mar: depending on other columns; mnar: depending on the value itself."
+            help="Which values are removed. mcar: completely at random; mar: depending on other columns; "
+            "mnar: depending on the value itself."
         ),
     ] = "mcar",
     missing_values: Missing = DEFAULT_MISSING,
-    seed: Seed = 0,
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Make holes in a table, to try how well they are filled.
+    """Remove values from a table, to test how well they are filled.
 
     Examples
     --------
-      manifill ampute whole.csv -o holes.csv --rate 0.3
+      manifill ampute complete.csv -o damaged.csv --rate 0.3
 
-      manifill ampute whole.csv -o holes.csv --mechanism mar --seed 1
+      manifill ampute complete.csv -o damaged.csv --mechanism mar --seed 1
     """
     from manifill._cli import tables
 
@@ -259,11 +335,31 @@ app.command()(media.video)
 
 
 @app.command()
-def demo(
-    picture: Annotated[Path, typer.Option(help="Where to draw before and after.")] = Path("demo.png"),
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Numbers only.")] = False,
+def example(
+    folder: Annotated[Path, typer.Argument(help="Folder to write to; it is created.")] = Path("example"),
+    force: Force = False,
 ) -> None:
-    """Remove half the pixels of handwritten digits, fill them, and show how well that went."""
+    """Write small example files: a table, a sensor log, damaged pictures with masks, a damaged clip.
+
+    Complete versions lie beside them, so that you can compare a fill with the truth.
+
+    Examples
+    --------
+      manifill example
+
+      manifill impute example/tumours.csv -o filled.csv
+    """
+    from manifill._cli import example as files_to_try
+
+    files_to_try.run(folder, force)
+
+
+@app.command()
+def demo(
+    picture: Annotated[Path, typer.Option(metavar="PNG", help="Picture to draw.")] = Path("demo.png"),
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Print the numbers only.")] = False,
+) -> None:
+    """Remove half the pixels of handwritten digits, fill them, and compare with two other tools."""
     from manifill._cli import demo as digits  # its data and peers take a while to import
 
     digits.run(None if no_picture else picture)
@@ -274,19 +370,18 @@ def reproduce(
     name: Annotated[str, typer.Argument(help="An experiment of the paper, or all.")],
     scale: Annotated[
         str,
-        typer.Option(
-            help="paper: the paper's sets, some with fewer pixels; smoke: two minutes, to see it run."
-        ),
+        typer.Option(help="paper: the paper's data sets; smoke: small ones, two minutes for all."),
     ] = "paper",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for numbers and figures.")] = Path(
-        "reproduction"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for numbers and figures.")
+    ] = Path("reproduction"),
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder with the public data sets; default: MANIFILL_DATA.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder with the public data sets. Default: MANIFILL_DATA."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")] = 0,
+    seed: Seed = 0,
 ) -> None:
-    """Run the experiments of the paper: numbers, figures, and with "all" a page that compares.
+    """Run the experiments of the paper: numbers, figures, and with "all" a page that compares claims.
 
     Experiments: swiss_roll, olivetti, umist, coil, weather, convergence, runtime, video.
 
@@ -303,8 +398,8 @@ def reproduce(
 
 
 def run() -> None:
-    """Run the command line, and say in a line what cannot be done."""
-    warnings.showwarning = lambda message, *_: console.print(f"manifill: {message}", markup=False)
+    """Run the command line; errors become one line on standard error."""
+    warnings.showwarning = lambda message, *_: say(f"manifill: {message}")
     try:
         app()
     except (ManifillError, OSError) as error:

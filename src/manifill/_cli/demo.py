@@ -1,4 +1,4 @@
-"""The main job on data that everybody has: handwritten digits with half of their pixels gone."""
+"""The demo: handwritten digits with half of their pixels removed, filled by manifill and two other tools."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from manifill._arrays import Array, Mask
-from manifill._cli.watch import console, fit_watched
+from manifill._cli.watch import console, fit_watched, say
 from manifill._estimators import IGHImputer
 from manifill.amputation import mcar
 from manifill.errors import InvalidInput, MissingDependency
@@ -24,7 +24,7 @@ SEED = 0
 
 
 def run(picture: Path | None) -> None:
-    """Damage 300 digits, fill them, score the fill against two common tools, and draw the result."""
+    """Damage 300 digits, fill them, score the fill beside two common tools, and draw the result."""
     if picture is not None:
         _check_picture(picture)
     digits = load_digits().data[:300] / 16
@@ -47,16 +47,15 @@ def run(picture: Path | None) -> None:
         filled = method(damaged)
         grid.add_row(name, f"{rmse(X, filled, M):.4f}", f"{time.perf_counter() - began:.1f}")
     console.print(grid)
-    console.print(f"{imputer.n_sweeps_} sweeps; {imputer.status_}.")
     if picture is not None:
         whole = np.zeros((3, *digits.shape))
         whole[:, :, digits.max(axis=0) > 0] = [X, damaged, filled]
         _draw(whole.reshape(3, -1, 8, 8), M, picture)
-        console.print(f"Before and after: {picture}", markup=False)
+        say(f"Before and after: {picture}")
 
 
 def _check_picture(picture: Path) -> None:
-    """Refuse, before any work is done, a picture that cannot be drawn."""
+    """Raise, before any work is done, if the picture cannot be drawn."""
     if picture.suffix.lower() not in (".png", ".svg", ".pdf", ".jpg") or not picture.parent.is_dir():
         raise InvalidInput(f"{picture} must end in .png, .svg, .pdf or .jpg and lie in a folder that exists.")
     if find_spec("matplotlib") is None:

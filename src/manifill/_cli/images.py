@@ -1,4 +1,4 @@
-"""Restoring pictures from the command line."""
+"""The command `images`: read, restore and write pictures."""
 
 import json
 import math
@@ -14,9 +14,9 @@ from rich.progress import BarColumn
 
 from manifill import _files as files
 from manifill._arrays import Mask
-from manifill._cli.watch import console, progress_bar
+from manifill._cli.watch import progress_bar, say
 from manifill._media import Pictures, check_target, damage, read_pictures, write_pictures
-from manifill._media.detection import found
+from manifill._media.detection import detect_damage
 from manifill._messages import listening
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.images import Restoration, restore
@@ -24,7 +24,7 @@ from manifill.images import Restoration, restore
 
 @dataclass(frozen=True)
 class Where:
-    """Where the damage is, as it was said."""
+    """The options that say where the damage is."""
 
     mask: Path | None = None
     value: str | None = None
@@ -36,8 +36,8 @@ class Where:
     grow: int = 0
 
     @property
-    def said(self) -> bool:
-        """Was anything said?"""
+    def given(self) -> bool:
+        """Does any option say where the damage is?"""
         return bool(
             self.mask
             or self.value is not None
@@ -50,7 +50,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for, option by option."""
+    """The options of one call."""
 
     source: Path
     output: Path
@@ -66,7 +66,7 @@ class Request:
 
 
 def run(request: Request) -> None:
-    """Read, restore, write, and say what was done."""
+    """Read, restore and write the pictures, and print a summary."""
     began = monotonic()
     _check(request)
     pictures = read_pictures(request.source)
@@ -77,8 +77,8 @@ def run(request: Request) -> None:
         from manifill.report.restoration import draw_preview
 
         draw_preview(request.preview, pictures.values, missing, pictures.names)
-        said = f"{request.preview}: {reason}. Nothing was restored; leave --preview away to do it."
-        console.print(said, markup=False, highlight=False)
+        said = f"{request.preview}: {reason}. Nothing was restored; remove --preview to do it."
+        say(said)
         return
     if not missing.any():
         raise InvalidInput(f"Nothing is damaged: {reason}.")
@@ -98,11 +98,11 @@ def run(request: Request) -> None:
         print(json.dumps(summary, indent=1), file=sys.stdout)
         return
     for line in [*lines, _line(summary)]:
-        console.print(line, markup=False, highlight=False)
+        say(line)
 
 
 def _check(request: Request) -> None:
-    """Refuse, before any work is done, what cannot be done."""
+    """Raise, before any work is done, if the request cannot be met."""
     drawn = [path for path in (request.preview, request.sheet, request.report) if path is not None]
     needed = ["matplotlib"] if request.report is None else ["matplotlib", "jinja2"]
     absent = [name for name in needed if find_spec(name) is None]
@@ -110,7 +110,7 @@ def _check(request: Request) -> None:
         raise MissingDependency(f"Drawing needs {' and '.join(absent)}: pip install 'manifill[plots]'.")
     paths = [request.source, request.output, *drawn]
     if len({path.resolve() for path in paths}) < len(paths):
-        raise InvalidInput(f"Every file needs a name of its own; got {', '.join(map(str, paths))}.")
+        raise InvalidInput(f"Every file needs its own name; got {', '.join(map(str, paths))}.")
     for path in drawn:
         files.check_writable(path)
         if path.exists() and not request.force:
@@ -123,37 +123,37 @@ def _check(request: Request) -> None:
 
 
 def _missing(pictures: Pictures, where: Where) -> tuple[Mask, str]:
-    """What is damaged, and why it is taken to be."""
+    """The damage (n, height, width), and in words where it comes from."""
     values, shape = pictures.values, pictures.values.shape[:3]
-    if not where.said:
+    if not where.given:
         if pictures.alpha is not None and damage.by_alpha(pictures.alpha).any():
-            gone = damage.grown(damage.by_alpha(pictures.alpha), where.grow)
-            return gone, f"taken for damage: what is transparent, {gone.mean():.1%} of the pixels"
-        gone, reason = found(values)
-        return damage.grown(gone, where.grow), f"taken for damage: {reason}"
-    gone = np.zeros(shape, dtype=np.bool_) | damage.by_nan(values)
+            damaged = damage.grown(damage.by_alpha(pictures.alpha), where.grow)
+            return damaged, f"detected damage: transparent pixels, {damaged.mean():.1%} of all"
+        damaged, reason = detect_damage(values)
+        return damage.grown(damaged, where.grow), f"detected damage: {reason}"
+    damaged = np.zeros(shape, dtype=np.bool_) | damage.by_nan(values)
     if where.mask is not None:
-        gone |= damage.by_mask(read_pictures(where.mask).values, shape)
+        damaged |= damage.by_mask(read_pictures(where.mask).values, shape)
     if where.value is not None:
         colour = damage.parse_colour(where.value, values.dtype)
-        gone |= damage.by_value(values, colour, tolerance=where.tolerance)
+        damaged |= damage.by_value(values, colour, tolerance=where.tolerance)
     if where.alpha:
         if pictures.alpha is None:
-            raise InvalidInput("--alpha needs pictures with transparency; these have none.")
-        gone |= damage.by_alpha(pictures.alpha)
+            raise InvalidInput("--alpha needs pictures with an alpha channel; these have none.")
+        damaged |= damage.by_alpha(pictures.alpha)
     if where.boxes:
-        gone |= damage.boxes(shape, where.boxes)
+        damaged |= damage.boxes(shape, where.boxes)
     if where.scratches:
-        gone |= damage.columns(shape, where.scratches)
-    gone = damage.grown(gone, where.grow)
-    return gone, f"{gone.mean():.1%} of the pixels are damaged"
+        damaged |= damage.columns(shape, where.scratches)
+    damaged = damage.grown(damaged, where.grow)
+    return damaged, f"{damaged.mean():.1%} of the pixels are damaged"
 
 
 def _watched(request: Request, pictures: Pictures, missing: Mask) -> Restoration:
     values = pictures.values[..., 0] if pictures.values.shape[-1] == 1 else pictures.values
     bar = progress_bar(BarColumn())
     with bar:
-        task = bar.add_task("looking at the pictures", total=None)
+        task = bar.add_task("analysing the pictures", total=None)
         with listening(lambda line: bar.update(task, description=line)):
             outcome: Restoration = restore(
                 values,
@@ -167,7 +167,7 @@ def _watched(request: Request, pictures: Pictures, missing: Mask) -> Restoration
 
 
 def _opaque(alpha: Any, missing: Mask) -> Any:
-    """Transparency as it was, and none where pixels were filled."""
+    """The alpha channel, opaque where pixels were filled."""
     full = np.iinfo(alpha.dtype).max if alpha.dtype.kind in "ui" else 1
     return np.where(missing, np.array(full, alpha.dtype), alpha)
 
@@ -192,9 +192,10 @@ def _summary(
 
 def _line(summary: dict[str, Any]) -> str:
     height, width = summary["size"]
-    line = f"{summary['output']}: restored {summary['damaged']:.1%} of {summary['pictures']} pictures "
-    line += f"of {width} × {height} in {summary['seconds']:.1f} s; {summary['because']}."
+    line = f"Restored {summary['damaged']:.1%} of the pixels of {summary['pictures']} pictures "
+    line += f"({width} × {height}) and wrote {summary['output']} in {summary['seconds']:.1f} s; "
+    line += f"{summary['because']}."
     if summary["error"] is not None:
-        line += f" Error to expect, measured on held-out pixels: {summary['error']:.3g}, "
-        line += f"where a fill by the mean has {summary['simple_error']:.3g}."
+        line += f" On known pixels that were held out, the typical error was {summary['error']:.3g}; a fill "
+        line += f"with the mean has {summary['simple_error']:.3g}."
     return line

@@ -1,4 +1,4 @@
-"""Filling a table from the command line."""
+"""The command `impute`: read, fill and write a table."""
 
 import json
 import math
@@ -17,17 +17,19 @@ import manifill
 from manifill import _files as files
 from manifill._checks import require_number
 from manifill._cli.options import text_columns
-from manifill._cli.watch import Interrupted, console, fit_watched
+from manifill._cli.watch import Interrupted, console, fit_watched, say
 from manifill._estimators import TableImputer
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fills, Flag, Quantity
 
 MOST_SHOWN = 30
+# Statuses that the summary explains; the others are normal endings.
+_EXPLAINED = ("time_limit", "diverged", "interrupted", "nothing_missing", "only_empty_rows")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for, option by option."""
+    """The options of one call."""
 
     source: Path
     output: Path
@@ -53,7 +55,7 @@ class Request:
 
 
 def run(request: Request, as_json: bool) -> None:
-    """Read, fill, write, and say what was done."""
+    """Read, fill and write the table, and print a summary."""
     began = monotonic()
     _check(request)
     if request.model is None:
@@ -77,7 +79,7 @@ def run(request: Request, as_json: bool) -> None:
 
 
 def _check(request: Request) -> None:
-    """Refuse, before any work is done, what cannot be done."""
+    """Raise, before any work is done, if the request cannot be met."""
     if request.model is not None:
         names = ("types", "bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
         _refuse([name for name in names if getattr(request, name)])
@@ -89,9 +91,7 @@ def _check(request: Request) -> None:
     tables = [path for path in (request.output, *request.tables_of_draws) if path != files.PIPE]
     others = [path for path in (request.report, request.save) if path is not None]
     if len({path.resolve() for path in (*tables, *others)}) < len(tables) + len(others):
-        raise InvalidInput(
-            f"Every file needs a name of its own; got {', '.join(map(str, (*tables, *others)))}."
-        )
+        raise InvalidInput(f"Every file needs its own name; got {', '.join(map(str, (*tables, *others)))}.")
     for path in tables:
         files.check_output(path)
     for path in others:
@@ -115,14 +115,14 @@ def _fitted(request: Request, table: files.TableFile) -> TableImputer:
     except Interrupted:
         if not request.keep_last or not hasattr(imputer, "result_"):
             raise
-        console.print("manifill: interrupted; going on with the last full sweep.")
+        say("manifill: interrupted; using the last full pass.")
     return imputer
 
 
 def _write(
     request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, began: float
 ) -> None:
-    """All files that were asked for; the completed table last, for it may replace the file that is read."""
+    """Write all files; the completed table last, because it may replace the input file."""
     extra = {} if request.intervals is None else _ends(imputer, table, request.intervals)
     if request.draws:
         drawn = imputer.draws(request.draws, random_state=request.seed)
@@ -139,37 +139,39 @@ def _write(
 
 
 def _refuse(given: list[str]) -> None:
-    """Refuse options that belong to fitting where a model is fitted already."""
+    """Raise if options for fitting are combined with a fitted model."""
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise InvalidInput(f"--model fills new rows with what was fitted; {options} cannot change that.")
+        raise InvalidInput(
+            f"--model uses a fitted model, so {options} cannot be given with it. Remove one or the other."
+        )
 
 
 def _numbered(path: Path, number: int) -> Path:
     if path == files.PIPE:
-        raise InvalidInput("--draws writes several files; --output must name the first of them, not a pipe.")
+        raise InvalidInput("--draws writes several files, so --output must be a file name, not a pipe.")
     return path.with_name(f"{path.stem}-draw{number}{path.suffix}")
 
 
 def _only(fills: Fills, columns: list[str], names: list[Any]) -> Fills:
-    """Fills of the columns asked for; of all where none is named."""
+    """The fills of the columns in `columns`; all fills if that is empty."""
     unknown = [name for name in columns if name not in names]
     if unknown:
         raise InvalidInput(
-            f"--columns names {unknown}, which are not there; there are {', '.join(map(str, names))}."
+            f"--columns names {unknown}, which do not exist; the columns are {', '.join(map(str, names))}."
         )
     return {name: fill for name, fill in fills.items() if not columns or name in columns}
 
 
 def _ends(imputer: TableImputer, table: files.TableFile, level: float) -> files.Extra:
-    """Two columns more for every column filled: the ends of its intervals, empty where a value is known."""
+    """Two extra columns per filled column: the interval limits, empty where the value is known."""
     low, high = imputer.intervals(level)
     extra: files.Extra = {}
     for name in low:
         for end, fills in (("low", low), ("high", high)):
             label = f"{name}_{end}"
             if label in table.names:
-                raise InvalidInput(f"--intervals adds a column {label!r}, which is there already; rename it.")
+                raise InvalidInput(f"--intervals adds a column {label!r}, which exists already; rename it.")
             extra[label] = (name, *fills[name])
     return extra
 
@@ -214,23 +216,31 @@ def _finite(value: float) -> float | None:
 
 
 def _say(summary: dict[str, Any]) -> None:
-    """The summary for people."""
-    said = f"{summary['output']}: filled {summary['filled']:,} values in {summary['rows']:,} rows"
-    said += f", {summary['seconds']:.1f} s. {summary['explanation'].capitalize()}."
-    console.print(said, markup=False, highlight=False)
+    """Print the summary for people: what was done, how well, and the columns."""
+    said = f"Filled {summary['filled']:,} missing values in {summary['rows']:,} rows and wrote "
+    said += f"{summary['output']} ({summary['seconds']:.1f} s)."
+    incomplete = [one for one in summary["columns"] if one["missing"]]
+    ratios = [_relative(one) for one in incomplete if math.isfinite(_relative(one))]
+    if ratios:
+        change = 1 - sum(ratios) / len(ratios)
+        said += " Tested on known values that were held out, the error is on average "
+        said += f"{abs(change):.0%} {'below' if change >= 0 else 'above'} that of filling each column with "
+        said += "its mean or most frequent value."
+    say(said)
+    if summary["status"] in _EXPLAINED:
+        say(f"{summary['explanation'].capitalize()}.")
     for path in summary["draws"]:
-        console.print(f"{path}: a completed table, drawn", markup=False, highlight=False)
-    with_gaps = [one for one in summary["columns"] if one["missing"]]
-    if with_gaps:
-        console.print(_grid(with_gaps))
-    left = [one for one in with_gaps if not one["filled"]]
+        say(f"{path}: a completed table with drawn values")
+    if incomplete:
+        console.print(_grid(incomplete))
+    left = [one for one in incomplete if not one["filled"]]
     if left:
         names = ", ".join(f"{one['name']} ({one['type']}: {one['because']})" for one in left)
-        console.print(f"Left as they are: {names}.", markup=False, highlight=False)
+        say(f"Not filled: {names}.")
 
 
 def _grid(columns: list[dict[str, Any]]) -> Grid:
-    grid = Grid("column", "type", "missing", "error to expect", "of the simple fill", "relative", box=None)
+    grid = Grid("column", "type", "missing", "typical error", "of mean or mode", "ratio", box=None)
     worst = sorted(columns, key=lambda one: -_relative(one))[:MOST_SHOWN]
     for one in columns:
         if one not in worst:

@@ -1,19 +1,19 @@
-"""The commands `images` and `video`: what they ask for."""
+"""The commands `images` and `video`: their options."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from manifill._cli.options import Force, Json, Seed
-from manifill._cli.watch import Interrupted, console
+from manifill._cli.options import MORE, RUN, Force, Json, Seed
+from manifill._cli.watch import Interrupted, say
 
-_DAMAGE = "Where is the damage?"
+_DAMAGE = "Where the damage is"
 Mask = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="Damage is white in these: one picture for all, or a folder, TIFF, stack or video.",
+        help="Masks in which damage is white: one picture for all, or a folder, TIFF, stack or video.",
         rich_help_panel=_DAMAGE,
     ),
 ]
@@ -21,75 +21,109 @@ Value = Annotated[
     str | None,
     typer.Option(
         metavar="COLOUR",
-        help='Damage has this value or colour: "0", "255,0,255", "#ff00ff", "black".',
+        help='Damaged pixels have this value or colour: "0", "255,0,255", "#ff00ff", "black".',
         rich_help_panel=_DAMAGE,
     ),
 ]
 Tolerance = Annotated[
     float,
-    typer.Option(metavar="T", min=0, help="How far from --value a pixel may be.", rich_help_panel=_DAMAGE),
+    typer.Option(
+        metavar="T",
+        min=0,
+        help="Largest difference from --value, in pixel values.",
+        rich_help_panel=_DAMAGE,
+    ),
 ]
 Grow = Annotated[
     int,
     typer.Option(
         metavar="PIXELS",
         min=0,
-        help="Take so many pixels around the damage for damaged too: compression smears it.",
+        help="Extend the damage by this many pixels on all sides: compression smears its edge.",
         rich_help_panel=_DAMAGE,
     ),
 ]
 Box = Annotated[
     list[str] | None,
-    typer.Option(metavar="X,Y,W,H", help="A box, such as a logo; may be repeated.", rich_help_panel=_DAMAGE),
+    typer.Option(
+        metavar="X,Y,W,H",
+        help="A damaged rectangle, such as a logo: left edge, top edge, width, height in pixels. Can be "
+        "repeated.",
+        rich_help_panel=_DAMAGE,
+    ),
 ]
 Scratch = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="X:WIDTH", help="A scratch from top to bottom; may be repeated.", rich_help_panel=_DAMAGE
+        metavar="X:WIDTH",
+        help="A vertical scratch over the full height: left edge and width in pixels. Can be repeated.",
+        rich_help_panel=_DAMAGE,
     ),
 ]
 Device = Annotated[
-    str | None, typer.Option(metavar="NAME", help="auto, cuda or cpu: work with torch; default: without it.")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Compute with torch on auto, cuda or cpu. Default: numpy.",
+        rich_help_panel=RUN,
+    ),
 ]
 
 
 def images(
     source: Annotated[
-        Path, typer.Argument(metavar="DAMAGED", help="Folder of pictures, multi-page TIFF or NumPy stack.")
+        Path,
+        typer.Argument(metavar="DAMAGED", help="A folder of pictures, a multi-page TIFF or a NumPy stack."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="Folder or file like the one that is read.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="Folder or file to write, of the kind of DAMAGED."
+        ),
     ],
     mask: Mask = None,
     value: Value = None,
     tolerance: Tolerance = 0.0,
     grow: Grow = 0,
     alpha: Annotated[
-        bool, typer.Option("--alpha", help="Damage is transparent.", rich_help_panel=_DAMAGE)
+        bool,
+        typer.Option("--alpha", help="Transparent pixels are damaged.", rich_help_panel=_DAMAGE),
     ] = False,
     box: Box = None,
     scratch: Scratch = None,
     ordered: Annotated[
-        bool, typer.Option("--ordered", help="Pictures follow each other in time, as frames do.")
+        bool,
+        typer.Option(
+            "--ordered",
+            help="The pictures are a time series, like the frames of a video.",
+            rich_help_panel=RUN,
+        ),
     ] = False,
     preview: Annotated[
-        Path | None, typer.Option(metavar="PNG", help="Only draw where the damage is taken to be.")
+        Path | None,
+        typer.Option(
+            metavar="PNG",
+            help="Only draw a picture that marks the damage; restore nothing.",
+            rich_help_panel=MORE,
+        ),
     ] = None,
     sheet: Annotated[
-        Path | None, typer.Option(metavar="PNG", help="Also draw some pictures before and after.")
+        Path | None,
+        typer.Option(metavar="PNG", help="Draw some pictures before and after.", rich_help_panel=MORE),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="HTML", help="Also write a page about what was done.")
+        Path | None,
+        typer.Option(metavar="HTML", help="Write a page that shows the result.", rich_help_panel=MORE),
     ] = None,
     seed: Seed = 0,
     device: Device = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Restore damaged pictures of one size, from the pixels around the damage and from pictures alike.
+    """Restore damaged pictures of one size, from nearby pixels and from similar pictures.
 
-    Pixels that are not damaged go out as they came in. Where no damage is named it is looked for: NaN,
-    transparency, a colour that stands out, pixels that never change.
+    Undamaged pixels are written as they were read. Without an option that says where the damage is, it is
+    detected: NaN, transparency, a colour that stands out, pixels that never change. Check with --preview.
 
     Examples
     --------
@@ -110,13 +144,13 @@ def images(
     try:
         restoring.run(request)
     except (Interrupted, KeyboardInterrupt):
-        console.print("manifill: interrupted; nothing was written.")
+        say("manifill: interrupted; nothing was written.")
         raise typer.Exit(130) from None
 
 
 def video(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Video, or a NumPy stack of frames.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Restored video.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A video file, or a NumPy stack of frames.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Video to write.")],
     mask: Mask = None,
     value: Value = None,
     tolerance: Tolerance = 8.0,
@@ -127,25 +161,35 @@ def video(
         str | None,
         typer.Option(
             metavar="LIST",
-            help='Frames that are lost altogether, counted from 1: "3,10-12".',
+            help='Frames that are lost completely, counted from 1: "3,10-12".',
             rich_help_panel=_DAMAGE,
         ),
     ] = None,
     side_by_side: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a video of damaged beside restored.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a second video that shows damaged and restored frames side by side.",
+            rich_help_panel=MORE,
+        ),
     ] = None,
     lossless: Annotated[
-        bool, typer.Option("--lossless", help="Compress without loss: larger, every known pixel kept.")
+        bool,
+        typer.Option(
+            "--lossless",
+            help="Compress without loss: a larger file in which every undamaged pixel is exact.",
+            rich_help_panel=MORE,
+        ),
     ] = False,
     seed: Seed = 0,
     device: Device = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Restore damaged video from frames before and after, frames alike and pixels around; sound is kept.
+    """Restore damaged video, from neighbouring frames, similar frames and nearby pixels. Sound is kept.
 
-    Works in windows of frames, so that the length does not matter. Where no damage is named, pixels that
-    never change are looked for.
+    Frames are processed in windows, so long videos need no more memory than short ones. Without an option
+    that says where the damage is, pixels that never change are taken for damage.
 
     Examples
     --------
@@ -163,5 +207,5 @@ def video(
     try:
         restoring.run(request)
     except (Interrupted, KeyboardInterrupt):
-        console.print("manifill: interrupted; nothing was written.")
+        say("manifill: interrupted; nothing was written.")
         raise typer.Exit(130) from None

@@ -1,4 +1,4 @@
-"""Options as users type them, and what they mean."""
+"""Options that several commands share, and the parsing of their texts."""
 
 from typing import Annotated, Any
 
@@ -6,20 +6,31 @@ import typer
 
 from manifill.errors import InvalidInput
 
-Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON, for machines.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+# Headings of option groups in the help texts.
+INPUT, CHOICE, TEXT = "What the table holds", "What is filled", "Text files (csv, tsv)"
+MORE, RUN = "More output", "Running"
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the summary as JSON, for programs.", rich_help_panel=RUN)
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=0, help="Random seed: the same seed gives the same result.", rich_help_panel=RUN
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.", rich_help_panel=RUN)]
 Bound = float | str | None
 _TEXT_KINDS = ("text", "identifier", "category", "ordered", "skip")
 
 
 def names(text: str) -> list[str]:
-    """Names with commas between."""
+    """Names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def types(text: str) -> dict[str, str]:
-    """Columns and kinds: "zip=category,hour=cyclic:24"."""
+    """Column → type, from text such as "zip=category,hour=cyclic:24"."""
     return dict(_pairs(text, "--types", "zip=category,note=text"))
 
 
@@ -29,7 +40,7 @@ def text_columns(kinds: dict[str, str]) -> list[str]:
 
 
 def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
-    """Columns and bounds: "age=0:120,price=0:"; dates as 2020-01-01:2020-12-31."""
+    """Column → (lowest, highest), from text such as "age=0:120,price=0:" or "born=2020-01-01:"."""
     found: dict[str, tuple[Bound, Bound]] = {}
     for name, limits in _pairs(text, "--bounds", "age=0:120,price=0:"):
         if limits.count(":") != 1:
@@ -42,15 +53,15 @@ def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
 
 
 def reading(missing: str, header: bool | None, encoding: str, delimiter: str | None) -> dict[str, Any]:
-    """How text files are read."""
+    """Keyword arguments for `files.read`."""
     mark = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if mark is not None and len(mark) != 1:
-        raise InvalidInput(f"--delimiter must be one letter, or tab; got {delimiter!r}.")
+        raise InvalidInput(f"--delimiter must be one character, or tab; got {delimiter!r}.")
     try:
         "".encode(encoding)
     except LookupError:
         raise InvalidInput(
-            f"--encoding must be one that is known, such as utf-8 or latin-1; got {encoding!r}."
+            f"--encoding must be a known encoding, such as utf-8 or latin-1; got {encoding!r}."
         ) from None
     return {"missing": ("", *missing.split(",")), "header": header, "encoding": encoding, "delimiter": mark}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from manifill._cli.watch import console, progress_bar
+from manifill._cli.watch import progress_bar, say
 from manifill._experiments import EXPERIMENTS, Experiment, reproduce
 from manifill._experiments.folder import SCALES, write_page
 from manifill._experiments.page import is_synthetic
@@ -16,7 +16,7 @@ from manifill.errors import DatasetNotFound, InvalidInput, MissingDependency
 
 
 def run(name: str, folder: Path, scale: str, data_dir: Path | None, seed: int) -> None:
-    """One experiment or all, each written as soon as it is done, and with all of them the page."""
+    """Run one experiment or all. Each is written when it is done; after all of them, the page is written."""
     if name != "all" and name not in EXPERIMENTS:
         raise InvalidInput(f"There is no experiment {name!r}; there are {', '.join(EXPERIMENTS)}, and all.")
     if scale not in SCALES:
@@ -32,20 +32,20 @@ def run(name: str, folder: Path, scale: str, data_dir: Path | None, seed: int) -
     try:
         records = [_watched(one, folder, scale, data_dir, seed) for one in chosen]
     except KeyboardInterrupt:
-        console.print(f"manifill: interrupted; in {folder} are the experiments that were done.", markup=False)
+        say(f"manifill: interrupted; finished experiments are in {folder}.")
         raise typer.Exit(130) from None
     seconds = time.monotonic() - began
     if name == "all":
         path = write_page(records, folder)
-        console.print(f"{path}: everything on one page, in {seconds / 60:.1f} minutes.", markup=False)
+        say(f"{path}: everything on one page, in {seconds / 60:.1f} minutes.")
     elif "why" in records[0]:
         raise typer.Exit(1)
     else:
-        console.print(f"Written to {folder}/{name}.*", markup=False)
+        say(f"Written to {folder}/{name}.*")
 
 
 def _make_folder(folder: Path) -> None:
-    """Refuse, before any work is done, a folder that cannot be written to."""
+    """Create the output folder, or raise before any work is done."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -59,7 +59,7 @@ def _make_folder(folder: Path) -> None:
 def _watched(
     experiment: Experiment, folder: Path, scale: str, data_dir: Path | None, seed: int
 ) -> dict[str, Any]:
-    """An experiment with a line that says how far it is; where it cannot be run, why."""
+    """Run an experiment with a progress line; if it cannot run, return the reason."""
     bar = progress_bar()
     try:
         with bar:
@@ -67,12 +67,12 @@ def _watched(
             with listening(lambda line: bar.update(task, description=f"{experiment.name}: {line}")):
                 record = reproduce(experiment, folder, scale=scale, data_dir=data_dir, seed=seed)
     except (DatasetNotFound, MissingDependency) as missing:
-        console.print(f"{experiment.name}: not run. {missing}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{experiment.name}: not run. {missing}")
         return {"experiment": experiment.name, "title": experiment.title, "why": str(missing)}
-    console.print(f"{experiment.name}, {record['seconds']:.0f} s, on {record['data']}", markup=False)
+    say(f"{experiment.name}, {record['seconds']:.0f} s, on {record['data']}")
     synthetic = is_synthetic(record)
     for claim in record["claims"]:
         mark = "·" if synthetic else "✓" if claim["holds"] else "✗"
         line = f"  {mark} {claim['claim']} {claim['found']} {claim['reason']}"
-        console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)
+        say(line.rstrip())
     return record

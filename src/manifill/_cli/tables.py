@@ -1,4 +1,4 @@
-"""Looking at tables from the command line: what is missing, who fills it best, and making holes."""
+"""The commands `inspect`, `compare` and `ampute`."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from manifill import _files as files
 from manifill import amputation, tables
 from manifill._cli import options
-from manifill._cli.watch import console, progress_bar
+from manifill._cli.watch import progress_bar, say
 from manifill._estimators import compare as compare_fills
 from manifill._estimators.comparing import Comparison
 from manifill._messages import listening
@@ -24,7 +24,7 @@ _MECHANISMS = ("mcar", "mar", "mnar")
 
 
 def inspect(source: Path, types: dict[str, str], reading: dict[str, Any], as_json: bool) -> None:
-    """Say what is missing."""
+    """Print which values are missing."""
     found = tables.inspect(files.read(source, text_columns=options.text_columns(types), **reading), types)
     if as_json:
         print(json.dumps(_inspection(found), indent=1, default=str))
@@ -68,7 +68,7 @@ def _show(found: Inspection) -> None:
                 escape(str(one.name)), one.kind, f"{found.missing[one.name]:,} ({share:.0%})", bar, one.reason
             )
     if len(found.fields) > MOST_SHOWN:
-        grid.caption = f"the {MOST_SHOWN} columns of {len(found.fields)} that lack most"
+        grid.caption = f"the {MOST_SHOWN} of {len(found.fields)} columns with the most missing values"
     out.print(grid)
     if total:
         patterns = Grid("rows", "missing together", box=None, title="Patterns", title_justify="left")
@@ -82,7 +82,7 @@ def _show(found: Inspection) -> None:
 def compare(
     source: Path, types: dict[str, str], reading: dict[str, Any], share: float, seed: int, as_json: bool
 ) -> None:
-    """Say who fills held-out values best."""
+    """Print which method fills held-out values best."""
     table = files.read(source, text_columns=options.text_columns(types), **reading)
     with progress_bar() as bar:
         task = bar.add_task("holding out known values")
@@ -122,7 +122,7 @@ def _comparison(found: Comparison) -> dict[str, Any]:
 def ampute(
     source: Path, output: Path, rate: float, mechanism: str, reading: dict[str, Any], seed: int, force: bool
 ) -> None:
-    """Write the table with values removed."""
+    """Write the table with some values removed."""
     files.check_output(output)
     if output.exists() and output != files.PIPE and not force:
         raise InvalidInput(f"{output} exists already; use --force to replace it.")
@@ -144,6 +144,4 @@ def ampute(
         table, {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}, output
     )
     share = M.sum() / max((~np.isnan(first)).sum(), 1)
-    console.print(
-        f"{output}: removed {M.sum():,} values, {share:.1%} of those that can be filled.", markup=False
-    )
+    say(f"{output}: removed {M.sum():,} values, {share:.1%} of the known values that can be filled.")

@@ -1,4 +1,4 @@
-"""Restoring video from the command line."""
+"""The command `video`: read, restore and write video frame by frame."""
 
 import json
 import sys
@@ -15,20 +15,20 @@ from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
 from manifill import _files as files
 from manifill._arrays import Mask
 from manifill._cli.images import Where
-from manifill._cli.watch import console, progress_bar
+from manifill._cli.watch import progress_bar, say
 from manifill._media import VideoFile, VideoWriter, damage, read_pictures
-from manifill._media.detection import found
+from manifill._media.detection import detect_damage
 from manifill._media.video import ENDINGS
 from manifill.errors import InvalidInput
 from manifill.video import Stream
 
-# Frames looked at to find pixels that never change.
-_LOOKED_AT = 24
+# Frames that are read to detect pixels that never change.
+_DETECTION_FRAMES = 24
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for, option by option."""
+    """The options of one call."""
 
     source: Path
     output: Path
@@ -42,11 +42,11 @@ class Request:
 
 
 def run(request: Request) -> None:
-    """Read, restore and write frame by frame, and say what was done."""
+    """Read, restore and write frame by frame, and print a summary."""
     began = monotonic()
     _check(request)
     video = VideoFile.open(request.source)
-    damaged_by = _Damage(request.where, video)
+    damage_of = _Damage(request.where, video)
     with ExitStack() as opened:
         stream = Stream(video.n_frames, random_state=request.seed, device=request.device)
         bar = opened.enter_context(progress_bar(BarColumn(), TaskProgressColumn(), TimeRemainingColumn()))
@@ -56,21 +56,21 @@ def run(request: Request) -> None:
         both = None
         if request.side_by_side is not None:
             both = opened.enter_context(VideoWriter(request.side_by_side, video, width=2 * video.width))
-        frames = stream.restore(video.frames(), damaged_by.masks())
+        frames = stream.restore(video.frames(), damage_of.masks())
         damaged = VideoFile.open(request.source).frames() if both else None
         for frame in frames:
             out.write(frame)
             if both is not None and damaged is not None:
                 both.write(np.concatenate([next(damaged), frame], axis=1))
         if stream.n_filled == 0:
-            raise InvalidInput(f"Nothing is damaged: {damaged_by.reason}.")
+            raise InvalidInput(f"Nothing is damaged: {damage_of.reason}.")
     blend = stream.blend
     summary: dict[str, Any] = {
         "output": str(request.output),
         "frames": video.n_frames,
         "size": [video.height, video.width],
         "filled": stream.n_filled,
-        "because": damaged_by.reason,
+        "because": damage_of.reason,
         "error": None if blend is None else blend.error,
         "simple_error": None if blend is None else blend.simple_error,
         "seed": request.seed,
@@ -79,20 +79,22 @@ def run(request: Request) -> None:
     if request.as_json:
         print(json.dumps(summary, indent=1), file=sys.stdout)
         return
-    line = f"{request.output}: filled {stream.n_filled:,} values in {video.n_frames} frames of "
-    line += f"{video.width} × {video.height} in {summary['seconds']:.1f} s; {damaged_by.reason}."
+    line = f"Filled {stream.n_filled:,} values in {video.n_frames} frames of {video.width} × {video.height} "
+    line += f"and wrote {request.output} in {summary['seconds']:.1f} s; {damage_of.reason}."
     if blend is not None:
-        line += f" Error to expect, measured on held-out pixels: {blend.error:.3g} of 255, where a fill by "
-        line += f"the mean has {blend.simple_error:.3g}."
-    console.print(line, markup=False, highlight=False)
+        line += (
+            f" On known pixels that were held out, the typical error was {blend.error:.3g} of 255; a fill "
+        )
+        line += f"with the mean has {blend.simple_error:.3g}."
+    say(line)
 
 
 def _check(request: Request) -> None:
-    """Refuse, before any work is done, what cannot be done."""
+    """Raise, before any work is done, if the request cannot be met."""
     outputs = [path for path in (request.output, request.side_by_side) if path is not None]
     read = [path for path in (request.source, request.where.mask) if path is not None]
     if len({path.resolve() for path in (*read, *outputs)}) < len(read) + len(outputs):
-        raise InvalidInput("What is read and what is written must be different files.")
+        raise InvalidInput("Input and output must be different files.")
     for path in outputs:
         if path.suffix.lower() not in ENDINGS:
             raise InvalidInput(f"A video must end in {', '.join(ENDINGS)}; got {path.name}.")
@@ -104,7 +106,7 @@ def _check(request: Request) -> None:
 
 
 class _Damage:
-    """Where each frame is damaged, one after the other."""
+    """The damage of each frame."""
 
     def __init__(self, where: Where, video: VideoFile) -> None:
         self._where, self._video = where, video
@@ -115,8 +117,8 @@ class _Damage:
         self._masks: VideoFile | None = None
         self._each: Mask | None = None
         self.reason = "damage as given"
-        if not where.said:
-            self._always, self.reason = _stuck(video)
+        if not where.given:
+            self._always, self.reason = _static_damage(video)
         if where.mask is not None and where.mask.suffix.lower() in ENDINGS:
             self._masks = VideoFile.open(where.mask)
             theirs = (self._masks.n_frames, self._masks.height, self._masks.width)
@@ -141,7 +143,7 @@ class _Damage:
             self._lost = damage.frames((video.n_frames, 1, 1), where.frames)[:, 0, 0]
 
     def masks(self) -> Iterator[Mask]:
-        """One for each frame."""
+        """A mask (height, width) for each frame, True where damaged."""
         theirs = None if self._masks is None else self._masks.frames()
         frames = None if self._colour is None else self._video.frames()
         for i, lost in enumerate(self._lost):
@@ -160,15 +162,17 @@ class _Damage:
             yield damage.grown(missing[None], self._where.grow)[0]
 
 
-def _stuck(video: VideoFile) -> tuple[Mask, str]:
-    """Pixels that are damaged in all frames, found in some of them."""
-    chosen = set(np.linspace(0, video.n_frames - 1, min(video.n_frames, _LOOKED_AT)).astype(int).tolist())
+def _static_damage(video: VideoFile) -> tuple[Mask, str]:
+    """Pixels that are damaged in all frames, detected on a sample of frames, and the reason."""
+    chosen = set(
+        np.linspace(0, video.n_frames - 1, min(video.n_frames, _DETECTION_FRAMES)).astype(int).tolist()
+    )
     some = np.stack([frame for i, frame in enumerate(video.frames()) if i in chosen])
-    gone, reason = found(some.reshape(*some.shape[:3], -1))
-    always: Mask = np.asarray(gone.all(axis=0))
-    if not always.any() or (gone & ~always).any():
+    damaged, reason = detect_damage(some.reshape(*some.shape[:3], -1))
+    always: Mask = np.asarray(damaged.all(axis=0))
+    if not always.any() or (damaged & ~always).any():
         raise InvalidInput(
-            f"Damage was found ({reason}), but not in the same pixels of all frames. Say where it is: give "
+            f"Damage was detected ({reason}), but not in the same pixels of all frames. Say where it is with "
             "--mask or --value."
         )
-    return always, f"taken for damage: {reason}"
+    return always, f"detected damage: {reason}"

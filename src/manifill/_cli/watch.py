@@ -1,4 +1,4 @@
-"""Watching a run from the terminal."""
+"""Progress bars in the terminal."""
 
 from typing import Any
 
@@ -20,12 +20,17 @@ from manifill._messages import listening
 console = Console(stderr=True)
 
 
+def say(text: str) -> None:
+    """Print a line to standard error, as it is; only a terminal wraps it."""
+    console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
+
+
 class Interrupted(Exception):
-    """Ctrl-C while a table was filled."""
+    """Ctrl-C was pressed while a table was being filled."""
 
 
 def progress_bar(*columns: ProgressColumn) -> Progress:
-    """A line that says how far a run is, and vanishes when it is over; none where nobody looks."""
+    """A progress bar that disappears when the run ends; silent when the output is not a terminal."""
     return Progress(
         SpinnerColumn(),
         *columns,
@@ -42,7 +47,7 @@ def fit_watched(imputer: IGHImputer | TableImputer, X: Any) -> Any:
     bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     try:
         with bar:
-            task = bar.add_task("looking at the table", total=None)
+            task = bar.add_task("reading the table", total=None)
             with listening(lambda line: bar.update(task, description=line)):
                 for state in imputer.iter_fit(X):
                     total = imputer.max_sweeps_ if state.sweep else None

@@ -1,4 +1,4 @@
-"""The scikit-learn façade: validate, call, store."""
+"""Estimators and functions with the scikit-learn interface."""
 
 from manifill._estimators.comparing import compare
 from manifill._estimators.diffusion_map import DiffusionMap

@@ -1,4 +1,4 @@
-"""How well manifill and the tools people use fill a table of yours, on values that are known."""
+"""`compare`: the errors of manifill and of scikit-learn's imputers on held-out entries of a table."""
 
 import logging
 import time
@@ -13,6 +13,7 @@ from manifill._arrays import Array, Mask
 from manifill._checks import as_generator, require_number
 from manifill._estimators.imputer import IGHImputer
 from manifill._estimators.options import Sweep
+from manifill._messages import text_table
 from manifill._validation import random_sets
 from manifill.errors import InvalidInput
 from manifill.tables import Encoding, as_source
@@ -25,13 +26,15 @@ OURS, SIMPLE = "manifill", "simple"
 
 @dataclass(frozen=True)
 class Score:
-    """How well a method filled the held-out values of a column.
+    """Errors of all methods on the held-out entries of one column.
 
     Attributes
     ----------
-    column, kind, measure : as in `accuracy_`: "error" is a root mean square, "wrong" a share.
-    errors : method → error.
-    held_out : how many values were held out.
+    column : name of the column.
+    kind : str, type of the column, as in `TableImputer.fields_`.
+    measure : {"error", "wrong"}, root mean square error or share of wrong values.
+    errors : dict, method → error.
+    held_out : int, number of held-out entries.
     """
 
     column: Any
@@ -43,12 +46,12 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What came out.
+    """Result of `compare`; `print` shows it as a table.
 
     Attributes
     ----------
-    scores : one for every column of which values could be held out.
-    seconds : method → time it took.
+    scores : tuple of `Score`, one for each column with held-out entries.
+    seconds : dict, method → run time in seconds.
     """
 
     scores: tuple[Score, ...]
@@ -56,38 +59,49 @@ class Comparison:
 
     @property
     def overall(self) -> dict[str, float]:
-        """Method → mean over the columns of its error, relative to that of the simple fill."""
-        fair = [score for score in self.scores if score.errors[SIMPLE] > 0]
+        """Method → its error relative to that of the simple imputer, averaged over the columns."""
+        scored = [score for score in self.scores if score.errors[SIMPLE] > 0]
         return {
-            method: float(np.mean([score.errors[method] / score.errors[SIMPLE] for score in fair]))
+            method: float(np.mean([score.errors[method] / score.errors[SIMPLE] for score in scored]))
             for method in self.seconds
         }
 
     def __str__(self) -> str:
-        methods = list(self.seconds)
-        width = max([8, *(len(str(score.column)) for score in self.scores)])
-        heads = "  ".join(f"{method:>12}" for method in methods)
-        lines = [f"{'column':<{width}}  {heads}  measured as"]
-        for one in self.scores:
-            cells = "  ".join(f"{one.errors[method]:>12.4g}" for method in methods)
-            lines.append(f"{one.column!s:<{width}}  {cells}  {_MEASURES[one.measure]}")
-        lines.append(f"{'relative':<{width}}  " + "  ".join(f"{one:>12.3f}" for one in self.overall.values()))
-        lines.append(f"{'seconds':<{width}}  " + "  ".join(f"{one:>12.1f}" for one in self.seconds.values()))
-        return "\n".join(lines)
+        rows: list[tuple[object, ...]] = [
+            (one.column, *(f"{one.errors[name]:.4g}" for name in self.seconds), _MEASURES[one.measure])
+            for one in self.scores
+        ]
+        rows.append(("relative", *(f"{one:.3f}" for one in self.overall.values()), ""))
+        rows.append(("seconds", *(f"{one:.1f}" for one in self.seconds.values()), ""))
+        header = ("column", *self.seconds, "measured as")
+        return text_table(header, rows, left=(0, len(header) - 1))
 
 
 _MEASURES = {"error": "root mean square error", "wrong": "share that is wrong"}
 
 
 def compare(X: Any, *, types: Any = None, share: float = 0.1, random_state: Any = None) -> Comparison:
-    """Hold out known values of a table, fill them by several methods, and score each.
+    """Compare imputation methods on held-out entries of a table.
+
+    Known entries are held out at random. They are imputed by `IGHImputer` ("manifill") and by scikit-learn's
+    `KNNImputer` ("neighbours"), `IterativeImputer` ("iterative") and `SimpleImputer` ("simple": the column
+    mean or the most frequent category).
 
     Parameters
     ----------
-    X : a table, as `TableImputer` takes it.
-    types : as in `TableImputer`.
-    share : of the known values of each column that is held out, at most a half.
-    random_state : the same number holds out the same values.
+    X : DataFrame, pyarrow Table or array
+        The table, as for `TableImputer`.
+    types : mapping or None, default=None
+        Column types, as in `TableImputer`.
+    share : float, default=0.1
+        Share of the known entries of each column to hold out, at most 0.5.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed. The same int holds out the same entries.
+
+    Returns
+    -------
+    comparison : Comparison
+        Errors per column and run times.
 
     Examples
     --------
@@ -105,12 +119,12 @@ def compare(X: Any, *, types: Any = None, share: float = 0.1, random_state: Any 
     groups = [tuple(range(field.first, field.columns.stop)) for field in encoding]
     (held_out,) = random_sets(X, tuple(groups), share, 1, as_generator(random_state))
     if not held_out.any():
-        raise InvalidInput("A comparison needs columns with at least four known values; there are none.")
+        raise InvalidInput("At least one column must have four or more known values; X has no such column.")
     given = np.where(held_out, np.nan, X)
     kept: Mask = np.asarray(~np.isnan(given).all(axis=0))
     fills, seconds = {}, {}
     for name, fill in _methods(encoding, X, kept, random_state).items():
-        _log.info("filling by %s", name)
+        _log.info("imputing with %s", name)
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -123,19 +137,19 @@ def compare(X: Any, *, types: Any = None, share: float = 0.1, random_state: Any 
         if not len(rows) or not kept[field.columns].all():
             continue
         truth = X[rows, field.columns]
-        found = {
+        results = {
             name: score(field.variable, filled[rows, field.columns], truth) for name, filled in fills.items()
         }
-        measure = next(iter(found.values()))[0]
+        measure = next(iter(results.values()))[0]
         scores.append(
-            Score(field.name, field.kind, measure, {name: one[1] for name, one in found.items()}, len(rows))
+            Score(field.name, field.kind, measure, {name: one[1] for name, one in results.items()}, len(rows))
         )
     return Comparison(tuple(scores), seconds)
 
 
 def _methods(encoding: Encoding, X: Array, kept: Mask, seed: Any) -> dict[str, Callable[[Array], Array]]:
-    """Every method, the simple one last; the others get numbers in standard units."""
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401  # a fifth of a second
+    """Method → function that completes a table; "neighbours" and "iterative" get standardised columns."""
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401  # slow import: 0.2 s
     from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
     groups = [[int(np.cumsum(kept)[i]) - 1 for i in group if kept[i]] for group in encoding.groups]
@@ -156,10 +170,12 @@ def _methods(encoding: Encoding, X: Array, kept: Mask, seed: Any) -> dict[str, C
 
 
 def _standardised(imputer: Any) -> Callable[[Array], Array]:
+    """A function that standardises the columns, imputes and transforms back."""
+
     def fill(X: Array) -> Array:
-        mean, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-        spread = np.where(spread > 0, spread, 1.0)
-        filled: Array = imputer.fit_transform((X - mean) / spread) * spread + mean
+        mean, std = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+        std = np.where(std > 0, std, 1.0)
+        filled: Array = imputer.fit_transform((X - mean) / std) * std + mean
         return filled
 
     return fill

@@ -1,4 +1,4 @@
-"""`DiffusionMap`: coordinates on a manifold as a scikit-learn transformer."""
+"""`DiffusionMap`: nonlinear dimension reduction as a scikit-learn transformer."""
 
 from typing import Any, Self
 
@@ -15,53 +15,59 @@ from manifill._diffusion import Affinities, Diffusion
 from manifill._estimators.inputs import read_rows
 from manifill.errors import InvalidInput
 from manifill.kernels import Gaussian, NeighborDistance, Pairs
-from manifill.kernels.bandwidth import SAMPLE, as_bandwidth, spread_out
+from manifill.kernels.bandwidth import SAMPLE, as_bandwidth, evenly_spaced
 
-# Points up to which all pairs of them are joined, and beyond that to how many each is.
-_ALL_PAIRS = 3000
+# n_neighbors="auto": number of points up to which the kernel matrix is dense, and neighbours per point of
+# larger data sets. Set by hand, not tuned.
+_MAX_DENSE_POINTS = 3000
 _NEIGHBORS = 64
-# Steps that follow the manifold: by .4 × the distance to the seventh neighbour a swiss roll of 250 points is
-# unrolled; by a whole distance, or where log Σk rises fastest, it is not.
-_AUTO = NeighborDistance(7, multiple=0.4)
-# The least affinity of points that are joined, so that no point is alone.
-_LEAST = 2e-10
-# Points up to which a rule for the bandwidth sees the distances to all of them.
-_SEEN = 50_000
+# bandwidth="auto" for a dense kernel matrix. It unrolls a swiss roll of 250 points. 1 × the distance to the
+# seventh neighbour does not, nor does the bandwidth at which log Σk rises fastest (`LogSumSlope`).
+_AUTO_BANDWIDTH = NeighborDistance(7, multiple=0.4)
+# Lower bound on the affinity of neighbours, so that no point is disconnected: a Gaussian at 6.7 bandwidths.
+_MIN_AFFINITY = 2e-10
+# Number of points up to which bandwidth rules get the distances from the sampled points to all points:
+# 1,000 × 50,000 distances take 0.4 GB.
+_MAX_RULE_POINTS = 50_000
 
 
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Map points to coordinates in which near means easily reached by a random walk.
+    """Embed points by a diffusion map, a nonlinear dimension reduction (Coifman and Lafon 2006).
 
-    Sends point i to (λ₁ᵗ ψ₁(i), …, λₘᵗ ψₘ(i)), with λ and ψ the eigenvalues and eigenvectors of a random walk
-    with Gaussian steps, and new points to their Nyström extension.
+    A random walk on the points moves from x to y with probability proportional to the Gaussian kernel
+    exp(−½‖x − y‖²/σ²). Points are close in the embedding if the walk passes easily between them. With λ and ψ
+    the eigenvalues and eigenvectors of the walk, point i is mapped to (λ₁ᵗ ψ₁(i), …, λₘᵗ ψₘ(i)). New points
+    are mapped by the Nyström extension.
 
     Parameters
     ----------
     n_components : int, default=2
-        Coordinates to find.
-    bandwidth : "auto", number or rule, default="auto"
-        σ of the steps exp(−½‖x − y‖²/σ²). "auto" is .4 × the median distance to the seventh neighbour, or a
-        third of that to the last one joined.
+        Number of coordinates m.
+    bandwidth : "auto", float or bandwidth rule, default="auto"
+        σ, as a number or as a rule from `manifill.kernels`. "auto" is 0.4 × the median distance to the
+        seventh nearest neighbour. If only nearest neighbours are connected (`n_neighbors`), it is a third of
+        the median distance to the farthest of these neighbours.
     alpha : float, default=1.0
-        How much of the density of the points is taken out. With 1 the geometry alone counts, and −2 log λ/σ²
-        tends to the eigenvalues of the manifold's Laplacian; with 0 the walk gathers where points are dense.
+        Exponent of the density normalisation: K is divided by qᵅ qᵅᵀ, where q are its row sums. With 1 the
+        map does not depend on the sampling density, and −2 log λ/σ² tends to the eigenvalues of the
+        manifold's Laplacian. With 0 the walk is drawn to dense regions.
     time : float, default=1.0
-        Diffusion time t: with more of it fine detail fades.
-    n_neighbors : "auto", None or int, default="auto"
-        Join each point to so many near ones only; None joins all pairs. "auto" joins all pairs of up to 3,000
-        points, and 64 neighbours of more.
-    random_state : int, generator or None, default=None
-        Only for the start of the iteration that finds eigenvectors of many points.
+        Diffusion time t. A larger t suppresses fine detail.
+    n_neighbors : "auto", int or None, default="auto"
+        Connect each point only to this number of nearest neighbours; None connects all pairs. "auto" connects
+        all pairs of up to 3,000 points, and 64 neighbours per point beyond that.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the start vector of the iterative eigensolver, which is used for many points.
 
     Attributes
     ----------
-    embedding_ : (n, n_components), the points of the fit.
-    eigenvalues_ : (n_components,), λ in descending order, without the 1 of the constant mode.
+    embedding_ : (n, n_components), coordinates of the training points.
+    eigenvalues_ : (n_components,), λ in descending order, without λ₀ = 1 of the constant eigenvector.
     eigenvectors_ : (n, n_components), ψ.
-    laplacian_ : (n_components,), −2 log λ/σ²: with alpha=1, eigenvalues of the manifold's Laplacian.
-    bandwidth_ : σ.
-    n_neighbors_ : neighbours joined, or None.
-    n_features_in_, feature_names_in_ : as always in scikit-learn.
+    laplacian_ : (n_components,), −2 log λ/σ². With alpha=1, estimates of the eigenvalues of the Laplacian.
+    bandwidth_ : float, σ.
+    n_neighbors_ : int or None, nearest neighbours connected; None if all pairs are.
+    n_features_in_, feature_names_in_ : number and names of the input columns, as in scikit-learn.
 
     Examples
     --------
@@ -93,7 +99,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the slowest modes of a random walk on the rows of `X` (n, d)."""
+        """Compute the embedding of the rows of `X` (n, d)."""
         require_number("n_components", self.n_components, least=1, whole=True)
         require_number("alpha", self.alpha)
         require_number("time", self.time, least=0)
@@ -101,20 +107,20 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         n = len(rows)
         if n < self.n_components + 2:
             raise InvalidInput(
-                f"{self.n_components} coordinates need at least {self.n_components + 2} points; "
-                f"got n_samples = {n}. Give more rows, or ask for fewer coordinates."
+                f"n_components={self.n_components} needs at least {self.n_components + 2} points; "
+                f"got n_samples = {n}. Give more rows, or reduce n_components."
             )
-        self.n_neighbors_ = self._how_many_neighbors(n)
+        self.n_neighbors_ = self._count_neighbors(n)
         self._rows = rows
         if self.n_neighbors_ is not None:
-            self._near = NearestNeighbors(n_neighbors=self.n_neighbors_).fit(rows)
-        self.bandwidth_ = self._scale(rows)
+            self._index = NearestNeighbors(n_neighbors=self.n_neighbors_).fit(rows)
+        self.bandwidth_ = self._choose_bandwidth(rows)
         seed = int(as_generator(self.random_state).integers(2**32))
-        self._walk = Diffusion.of(self._among(rows), self.n_components, self.alpha, seed)
+        self._walk = Diffusion.of(self._affinities(rows), self.n_components, self.alpha, seed)
         if not (self._walk.eigenvalues[1:] > 0).all():
             raise InvalidInput(
-                f"Only {(self._walk.eigenvalues > 0).sum() - 1} of the {self.n_components} coordinates asked "
-                f"for mean anything with a bandwidth of {self.bandwidth_:.3g}; ask for fewer."
+                f"Only {(self._walk.eigenvalues > 0).sum() - 1} of the n_components={self.n_components} "
+                f"eigenvalues are positive at bandwidth {self.bandwidth_:.3g}. Reduce n_components."
             )
         self.eigenvalues_ = self._walk.eigenvalues[1:]
         self.eigenvectors_ = self._walk.eigenvectors[:, 1:]
@@ -123,13 +129,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The coordinates (n, n_components) of the rows of `X`."""
+        """Fit, and return the coordinates (n, n_components) of the rows of `X`."""
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
-        """The coordinates (m, n_components) of new rows, by the Nyström formula."""
+        """Return the coordinates (m, n_components) of new rows, by the Nyström extension."""
         check_is_fitted(self)
-        modes = self._walk.extended(self._to(read_rows(self, X, reset=False)))
+        modes = self._walk.extended(self._affinities_to(read_rows(self, X, reset=False)))
         coordinates: Array = self.eigenvalues_**self.time * modes[:, 1:]
         return coordinates
 
@@ -137,45 +143,48 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
 
-    def _how_many_neighbors(self, n: int) -> int | None:
+    def _count_neighbors(self, n: int) -> int | None:
         if self.n_neighbors is None:
             return None
         if is_option(self.n_neighbors, "auto"):
-            return None if n <= _ALL_PAIRS else _NEIGHBORS
+            return None if n <= _MAX_DENSE_POINTS else _NEIGHBORS
         if isinstance(self.n_neighbors, str):
             raise complaint("n_neighbors", '"auto", None or a whole number', self.n_neighbors)
         require_number("n_neighbors", self.n_neighbors, least=1, whole=True)
         return min(int(self.n_neighbors), n - 1)
 
-    def _scale(self, rows: Array) -> float:
-        """σ; rules look at the distances of evenly spread rows, as they do everywhere."""
+    def _choose_bandwidth(self, rows: Array) -> float:
+        """σ; rules get the distances from at most 1,000 evenly spaced rows, as in the kernels."""
         auto = is_option(self.bandwidth, "auto")
         if isinstance(self.bandwidth, str) and not auto:
-            raise complaint("bandwidth", '"auto", a positive number or a rule', self.bandwidth)
+            raise complaint("bandwidth", '"auto", a positive number or a bandwidth rule', self.bandwidth)
         if auto and self.n_neighbors_ is not None:
-            distances, _ = self._near.kneighbors()
+            distances, _ = self._index.kneighbors()
             return float(np.median(distances[:, -1])) / 3 or 1.0
-        rule = as_bandwidth(_AUTO if auto else self.bandwidth)
-        some = rows[spread_out(len(rows), SAMPLE)]
-        return float(rule(cdist(some, rows if len(rows) <= _SEEN else some), Gaussian.profile))
+        rule = as_bandwidth(_AUTO_BANDWIDTH if auto else self.bandwidth)
+        sample = rows[evenly_spaced(len(rows), SAMPLE)]
+        return float(rule(cdist(sample, rows if len(rows) <= _MAX_RULE_POINTS else sample), Gaussian.profile))
 
-    def _among(self, rows: Array) -> Affinities:
-        """Affinities of the rows of the fit; joined are those of which either is near the other."""
+    def _affinities(self, rows: Array) -> Affinities:
+        """(n, n) affinities of the training rows; two are connected if either is a neighbour of the other."""
         if self.n_neighbors_ is None:
             return Gaussian(self.bandwidth_).gram(rows)
-        near = self._joined(self._near.kneighbors_graph(mode="distance"))
-        near.data = np.maximum(near.data, _LEAST)
-        either = near.maximum(near.T)
-        either.setdiag(1.0)
-        return csr_array(either)
+        directed = self._gaussian(self._index.kneighbors_graph(mode="distance"))
+        directed.data = np.maximum(directed.data, _MIN_AFFINITY)
+        symmetric = directed.maximum(directed.T)
+        symmetric.setdiag(1.0)
+        return csr_array(symmetric)
 
-    def _to(self, rows: Array) -> Affinities:
-        """Affinities of new rows to those of the fit."""
+    def _affinities_to(self, rows: Array) -> Affinities:
+        """(m, n) affinities of new rows to the training rows."""
         if self.n_neighbors_ is None:
             return Gaussian(self.bandwidth_)(Pairs.of(rows, self._rows, statistics=Gaussian.statistics))
-        return csr_array(self._joined(self._near.kneighbors_graph(rows, self.n_neighbors_, mode="distance")))
+        return csr_array(
+            self._gaussian(self._index.kneighbors_graph(rows, self.n_neighbors_, mode="distance"))
+        )
 
-    def _joined(self, distances: Any) -> Any:
+    def _gaussian(self, distances: Any) -> Any:
+        """Sparse distances → sparse Gaussian affinities."""
         affinities = distances.tocsr(copy=True)
         affinities.data = Gaussian.profile(affinities.data / self.bandwidth_)
         return affinities

@@ -30,104 +30,109 @@ from manifill.kernels import Kernel
 from manifill.layouts import Layout, Learned, as_layout
 from manifill.solvers import Ridge
 
-# What a fit leaves behind besides the attributes that end in an underscore.
-_PRIVATE = ("_kept", "_labels", "_came_from")
+# Fitted attributes whose names do not end in an underscore.
+_PRIVATE_FITTED = ("_kept", "_labels", "_input_device")
 
 
 class IGHImputer(TransformerMixin, BaseEstimator):
     """Fill missing values by iterated geometric harmonics.
 
-    Each column is a function on the rows, known on some of them. A kernel between the rows, made from
-    all *other* columns, extends it to the rows where it is missing; the columns are swept again and
-    again until the fill settles. Columns are standardised inside; results are in their own units, and
-    observed values come back bit for bit.
+    Each column is predicted by kernel regression (geometric harmonics) from all *other* columns, and its
+    missing entries take the predicted values. One pass over all columns is a sweep. Sweeps are repeated until
+    the imputed values stop changing. Columns are standardised internally; results are in the original units,
+    and observed values are returned bit for bit.
 
     Parameters
     ----------
     kernel : {"auto", "gaussian", "laplacian", "semilinear", "self_tuning", "polynomial", "cosine"}, \
-            kernel or function, default="auto"
-        How similar two rows are: a word, an object from `manifill.kernels` or a function of two arrays of
-        rows. "auto" tries some and takes the weighted mean of those that do best on held-out entries:
-        see docs/choosing.md.
-    solver : {"auto", "ridge", "spectral", "landmarks", "local"} or solver, default="auto"
-        How a column is extended: a word or an object from `manifill.solvers`. "spectral" is the paper's,
-        "ridge" the faster; both look at all pairs of rows. "landmarks" and "local" are for long tables.
-        "auto" chooses by kernel and shape, and `str(imputer.solver_)` says why; its ridge is chosen on
-        held-out entries.
-    method : None or `manifill.Sweep`, default=None
-        Options of the sweep: schedule, start, order and column weights.
-    layout : None or a layout of `manifill.layouts`, default=None
-        How columns lie to each other: `Grid(64, 64)` for pixels, `Points(coordinates)` or `Distances(matrix)`
-        for sensors, `Learned()` for what the data say. The geometries of rows and of columns are then used at
-        once: several methods fill the table, and held-out entries say what each counts (docs/pictures.md).
-        In a grid all columns are kept, also those without a known value.
-    times : None, "even" or array of n moments, default=None
-        When each row was measured: "even" for rows in order of time at even steps, or a number or date for
-        each row, in any order, at any steps. Without `layout` it is then `Learned()`.
+            kernel object or callable, default="auto"
+        Similarity of two rows: a name, an object from `manifill.kernels`, or a function of two arrays of rows
+        that returns the kernel matrix. "auto" tries several kernels on held-out entries and averages the best
+        ones with fitted weights (docs/guide/choosing.md).
+    solver : {"auto", "ridge", "spectral", "landmarks", "local"} or solver object, default="auto"
+        Regression method: a name or an object from `manifill.solvers`. "ridge" is kernel ridge regression;
+        "spectral" keeps the leading eigenvectors of the kernel matrix, as in the paper, and is slower. Both
+        use all pairs of rows. "landmarks" and "local" are for tables with many rows. "auto" chooses by kernel
+        and table shape (`str(imputer.solver_)` gives the reason), and its ridge penalty on held-out entries.
+    method : `manifill.Sweep` or None, default=None
+        Options of the sweeps: schedule, start values, order and column weights.
+    layout : layout object or None, default=None
+        Geometry of the columns, from `manifill.layouts`: `Grid(64, 64)` for pixels, `Points(coordinates)` or
+        `Distances(matrix)` for sensors, `Learned()` for correlations estimated from the data. With a layout,
+        several methods that use the similarity of rows, of columns or both fill the table. The result is
+        their average, with weights fitted on held-out entries (docs/guide/pictures.md). With a grid, columns
+        without any observed value are imputed too.
+    times : "even", array of shape (n,) or None, default=None
+        Times of the rows: "even" for rows in time order at equal steps, or a number or date for each row, in
+        any order, at any steps. If `times` is given and `layout` is not, the layout is `Learned()`.
     max_sweeps : int or "auto", default="auto"
-        Most sweeps. On noisy tables more make the fill agree with itself rather than with the data; on clean
-        data with much missing more can help (docs/measurements.md). "auto" is as many as bring held-out
-        entries nearer to the truth, at most 10; where kernel and solver are given, 6.
+        Maximum number of sweeps. On noisy tables further sweeps overfit: the imputed values agree better with
+        each other, not with the data. On clean tables with many missing entries more sweeps can help
+        (docs/notes/defaults.md). "auto" chooses the number on held-out entries, at most 10; it is 6 if both
+        `kernel` and `solver` are given.
     tol : float, default=0.01
-        The fill has settled when a sweep changes it by no more than this, in standard deviations of the
-        columns (root mean square over all missing entries).
+        Stop when a sweep changes the missing entries by no more than this (root mean square, in standard
+        deviations of the columns).
     time_limit : float or None, default=None
-        Most seconds. Up to half of them go into choosing. The fill is that of the last full sweep, or the
-        column means where not one was finished.
-    bounds : None, "observed", pair, mapping or list, default="observed"
-        Lowest and highest value of fills, per column: `{"age": (0, 120)}`; the columns not named keep to
-        the range observed, which is one for all columns of a grid. A pair holds for all columns, None sets
-        no bounds.
+        Maximum time in seconds. Up to half of it is used for model selection, or 65 % with `layout` or
+        `times`. When it is up, the fill is that of the last complete sweep, or the column means if none was
+        completed.
+    bounds : "observed", pair, mapping, list or None, default="observed"
+        Lowest and highest imputed value. "observed" is the observed range of each column, or of all columns
+        together for a grid. A pair applies to all columns; a mapping such as `{"age": (0, 120)}` sets single
+        columns, and the others keep their observed range; a list has one entry per column. None sets no
+        bounds.
     groups : list of lists of columns, or None, default=None
-        Columns, by name or number, that belong to one variable and are left out together, such as its
-        dummies.
-    device : None, "auto", "cuda" or another device of torch's, default=None
-        Where the arithmetic runs. None is where X is: numpy on the processor, or the card of a torch tensor.
-        "auto" takes a card where there is one. Tensors in, tensors out.
+        Columns, by name or position, that encode one variable, such as dummy columns. The columns of a group
+        are not used to predict each other.
+    device : None, "auto", "cuda" or other torch device, default=None
+        Device to compute on. None is the device of `X`: the CPU with numpy, or that of a torch tensor. "auto"
+        uses a GPU if there is one. With None and "auto", solvers without GPU support run on the CPU. A tensor
+        as input gives a tensor as output.
     n_jobs : int or None, default=None
-        Threads, as in joblib; -1 is all cores. None is what `joblib.parallel_config` says, and otherwise as
-        many as BLAS may use.
+        Number of threads, as in joblib; -1 uses all cores. None is the value set by `joblib.parallel_config`,
+        otherwise the number of BLAS threads.
     random_state : int, Generator, RandomState or None, default=None
-        The same number gives the same fill.
+        Seed. The same int gives the same result.
     add_indicator : bool, default=False
         Append a column of 0 and 1 for every column with missing values.
     keep_empty_features : bool, default=False
         Keep columns without any observed value, filled with 0, instead of dropping them.
     verbose : bool, default=False
-        Write a line about every sweep to the standard error stream.
+        Write a line about every sweep to standard error.
 
     Attributes
     ----------
-    completed_ : the training table, completed; what `fit_transform` returns.
-    accuracy_ : for every column the error on held-out entries, next to that of the column mean.
-        `print(imputer.accuracy_)` is a table, `pandas.DataFrame(imputer.accuracy_)` too. Where the mean is
-        not beaten it is what missing values get. Where kernel and solver are given, found when asked for.
-    weights_ : method → its weight in the fill.
-    ensemble_ : kernels and solvers between rows, with weights; `print(imputer.ensemble_)` shows them.
-    kernel_, solver_ : those of most weight; `str(solver_)` also says why it was chosen.
-    schedule_ : which columns are left out together.
-    tuning_ : how the sweep was tuned: all trials with their errors, the error after each sweep. None where
-        kernel and solver were given, or no sweep took part.
-    max_sweeps_, n_sweeps_ : the limit of sweeps in use, and the sweeps or other steps done.
+    completed_ : array or tensor, the completed training table; `fit_transform` returns it.
+    accuracy_ : error of each column on held-out entries, next to the error of the column mean. It can be
+        printed or passed to `pandas.DataFrame`. Columns for which the column mean is as good are imputed by
+        the mean. If `kernel` and `solver` are both given, it is computed on first access.
+    weights_ : dict, method → its weight in the fill.
+    ensemble_ : the kernels and solvers in use, with their weights; `print(imputer.ensemble_)` shows them.
+    kernel_, solver_ : those with the largest weight; `str(solver_)` gives the reason for the choice.
+    schedule_ : `Schedule`, columns per block; the columns of a block share one kernel matrix.
+    tuning_ : all candidates tried for the sweeps with their errors, and the error after each sweep. None if
+        `kernel` and `solver` were given, or no sweeps were used.
+    max_sweeps_, n_sweeps_ : int, the sweep limit in use, and the number of sweeps or other steps done.
     status_ : how the run ended; `str(status_)` explains it.
-    trace_ : a `SweepRecord` for the start and for every sweep: change, seconds, bandwidth, rank, ridge;
-        `pandas.DataFrame(imputer.trace_)` is a table of them.
-    errors_ : errors to expect of every filled value.
-    result_ : all of it in one object, `Fitted`.
-    indicator_ : the `MissingIndicator`, or None.
-    n_features_in_, feature_names_in_ : as always in scikit-learn.
+    trace_ : tuple of `SweepRecord`, for the start and every sweep: change, seconds, bandwidth, rank, ridge.
+        It can be passed to `pandas.DataFrame`.
+    errors_ : expected error of every imputed value.
+    result_ : `Fitted`, all results in one object.
+    indicator_ : `MissingIndicator` or None.
+    n_features_in_, feature_names_in_ : number and names of the input columns, as in scikit-learn.
 
     Notes
     -----
-    `fit_transform` returns the fill of the training rows, found together. `transform` fills *new* rows from
-    the fitted ones, each on its own: what else is in the batch does not matter. So `fit(X).transform(X)`,
-    which treats the same rows as new ones, is close to `fit_transform(X)` and not the same.
+    `fit_transform` imputes all training rows jointly. `transform` imputes *new* rows from the training rows,
+    each independently of the others in its batch. Therefore `fit(X).transform(X)`, which treats the training
+    rows as new ones, is close but not equal to `fit_transform(X)`.
 
-    If `fit` is interrupted (Ctrl-C) after a full sweep, the estimator is left fitted with that sweep, and
+    If `fit` is interrupted (Ctrl-C) after a complete sweep, the estimator is fitted with that sweep, and
     `completed_` is its fill.
 
-    New rows have no moments in `transform`: with `times` they are filled from rows alone, and in a grid from
-    the columns' layout alone.
+    `transform` takes no times for new rows. If `times` was given, new rows are imputed by a method that uses
+    the similarity of rows only; with a grid, by one that uses the layout of the columns only.
 
     Examples
     --------
@@ -179,7 +184,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: None = None) -> Self:
-        """Fill `X` (n, d), NaN where missing, and remember it to fill new rows from."""
+        """Fill `X` (n, d), NaN where missing, and store the model for `transform`."""
         run_to_end(self.iter_fit(X), self.verbose)
         return self
 
@@ -188,9 +193,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         return self.fit(X).completed_
 
     def iter_fit(self, X: Any) -> Iterator[Fill]:
-        """`fit`, watched: yields the fill at the start and after every step; the last one is the result.
+        """Fit step by step: yield the fill at the start and after every step; the last one is the result.
 
-        Leaving the loop early, by `break` or Ctrl-C, leaves the estimator fitted with the last full step.
+        If the loop ends early, by `break` or Ctrl-C, the estimator is fitted with the last complete step.
 
         Examples
         --------
@@ -204,90 +209,101 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         >>> imputer.status_.name, imputer.n_sweeps_
         ('INTERRUPTED', 2)
         """
-        self._forget()
+        self._reset()
         began = time.monotonic()
         for flag in ("add_indicator", "keep_empty_features", "verbose"):
             require_flag(flag, getattr(self, flag))
-        X, self._came_from = from_tensor(X)
+        X, self._input_device = from_tensor(X)
         given = inputs.read_table(self, X, reset=True)
         self._labels = inputs.column_labels(self, X)
         layout = self._layout(given)
         self._kept = _kept(given, layout)
         problem = self._problem(given, layout)
-        choices, run = self._choices(problem, given, began)
-        self._warn_of_empty_columns()
+        candidates, run = self._candidates(problem, given, began)
+        self._warn_empty_columns()
         self.indicator_ = _indicator(given) if self.add_indicator else None
-        plain = layout is not None and layout.homogeneous and self._nothing_given
+        without_sweeps = layout is not None and layout.homogeneous and self._all_auto
         rng = as_generator(self.random_state)
-        for fitted in fit(problem, None if plain else choices, run, rng):
+        for fitted in fit(problem, None if without_sweeps else candidates, run, rng):
             if fitted.fill.status is not Status.RUNNING:
                 self._store(fitted)
-            elif fitted.fill.sweep > 0:  # unless another step follows
+            elif fitted.fill.sweep > 0:  # stored in case the caller stops here
                 interrupted = replace(fitted.fill, status=Status.INTERRUPTED)
                 self._store(replace(fitted, fill=interrupted))
             yield replace(fitted.fill, output=lambda filled: self._output(filled, problem.given))
 
     def transform(self, X: Any) -> Any:
-        """Fill new rows (m, d) from the fitted ones, each on its own."""
+        """Fill new rows (m, d) from the training rows, each row independently of the others."""
         check_is_fitted(self)
-        X, came_from = from_tensor(X)
+        X, input_device = from_tensor(X)
         given = inputs.read_table(self, X, reset=False)
-        return place(self._assemble(given, self.result_.complete(given[:, self._kept])), came_from)
+        return place(self._assemble(given, self.result_.complete(given[:, self._kept])), input_device)
 
     @property
     def completed_(self) -> Any:
-        """The training table, completed."""
+        """The completed training table."""
         check_is_fitted(self)
         return self._output(self.result_.X)
 
     @property
     def accuracy_(self) -> Accuracy:
-        """What to expect of the fills, column by column, measured on held-out entries."""
+        """Expected error of the imputed values of each column, measured on held-out entries."""
         check_is_fitted(self)
         labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
         return self.result_.accuracy.named(labels)
 
     @property
     def errors_(self) -> Errors:
-        """Errors to expect of every filled value, in standard units."""
+        """Expected error of every imputed value, in standardised units."""
         check_is_fitted(self)
         return self.result_.errors
 
     def intervals(self, level: float = 0.9, *, bounds: Any = None) -> tuple[Any, Any]:
-        """Lower and upper end of an interval that holds each missing value with this probability.
-
-        Both are tables like `completed_`; where a value is observed both are that value. They are calibrated
-        on held-out entries.
+        """Prediction intervals of the missing values, calibrated on held-out entries.
 
         Parameters
         ----------
-        level : the probability.
-        bounds : as of the imputer. Default: its own; but "observed" holds fills only, not what they might be.
+        level : float, default=0.9
+            Probability that an interval contains the missing value.
+        bounds : as the parameter of the imputer, default=None
+            Limits of the intervals. None uses the bounds of the imputer. "observed" is not the observed range
+            here: it limits columns without negative values to 0 and above, and no other columns.
+
+        Returns
+        -------
+        lower, upper : tables like `completed_`
+            Ends of the intervals. Both equal the observed value where there is one.
         """
         check_is_fitted(self)
         low, high = self.result_.intervals(level, self._limits(bounds))
         return self._output(low), self._output(high)
 
     def draws(self, m: int = 5, *, bounds: Any = None, random_state: Any = None) -> list[Any]:
-        """M completed tables, whose fills are drawn from what the missing values may be.
+        """Completed tables whose imputed values are drawn at random from their predictive distribution.
 
-        For multiple imputation: estimate from each, and let `manifill.pool` pool the results.
+        For multiple imputation: fit your model to each table, and combine the results with `manifill.pool`.
 
         Parameters
         ----------
-        m : how many.
+        m : int, default=5
+            Number of tables.
         bounds : as in `intervals`.
-        random_state : the same number gives the same tables; None for that of the imputer.
-        """
-        return self._drawn(m, self._limits(bounds), random_state)
+        random_state : int, Generator, RandomState or None, default=None
+            Seed. The same int gives the same tables; None uses that of the imputer.
 
-    def _drawn(self, m: int, limits: Array, random_state: Any, chosen: Groups = ()) -> list[Any]:
+        Returns
+        -------
+        tables : list of m tables like `completed_`
+        """
+        return self._draw(m, self._limits(bounds), random_state)
+
+    def _draw(self, m: int, limits: Array, random_state: Any, chosen: Groups = ()) -> list[Any]:
         check_is_fitted(self)
         rng = as_generator(self.random_state if random_state is None else random_state)
         return [self._output(drawn) for drawn in self.result_.draws(m, rng, limits, chosen)]
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of the columns that come out."""
+        """Names of the output columns."""
         check_is_fitted(self)
         names = inputs.read_names(self, inputs.column_labels(self), input_features)
         out = names if self.keep_empty_features else names[self._kept]
@@ -316,8 +332,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             moments=inputs.read_times(self.times, len(given)),
         )
 
-    def _choices(self, problem: Problem, given: Table, began: float) -> tuple[Candidates, Run]:
-        """What is to be chosen for the sweep, and where it runs."""
+    def _candidates(self, problem: Problem, given: Table, began: float) -> tuple[Candidates, Run]:
+        """The options to choose from for the sweeps, and device, threads and deadline."""
         kernel, shape = options.as_kernel(self.kernel), (len(given), problem.shape[1])
         device, solver = self._device_and_solver(kernel, shape)
         require_number("tol", self.tol, least=0)
@@ -334,19 +350,19 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             tol=self.tol,
             max_sweeps=options.as_max_sweeps(self.max_sweeps, chosen),
         )
-        free_ridge = is_option(self.solver, "auto") and hasattr(solver, "ridge")
+        tune_ridge = is_option(self.solver, "auto") and hasattr(solver, "ridge")
         return Candidates(
-            sweeper, None if is_option(self.kernel, "auto") else kernel, solver, free_ridge
+            sweeper, None if is_option(self.kernel, "auto") else kernel, solver, tune_ridge
         ), run
 
     @property
-    def _nothing_given(self) -> bool:
+    def _all_auto(self) -> bool:
         return is_option(self.kernel, "auto") and is_option(self.solver, "auto") and self.method is None
 
     def _device_and_solver(self, kernel: Kernel, shape: tuple[int, int]) -> tuple[Any, Any]:
-        """The device asked for, or where X is; and the solver that goes with it."""
-        on_card = self._came_from is not None and self._came_from != "cpu"
-        device = find_device(self._came_from if self.device is None and on_card else self.device)
+        """The requested device, or that of X, and a solver suited to it."""
+        on_device = self._input_device is not None and self._input_device != "cpu"
+        device = find_device(self._input_device if self.device is None and on_device else self.device)
         memory = 0.0 if device is None else memory_of(device)
         solver = options.as_solver(self.solver, kernel, shape, memory)
         optional = self.device is None or is_option(self.device, "auto")
@@ -370,40 +386,40 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             )
         return GivenStart(values[:, kept])
 
-    def _warn_of_empty_columns(self) -> None:
+    def _warn_empty_columns(self) -> None:
         if self._kept.all() or self.keep_empty_features:
             return
         empty = [label for label, keep in zip(self._labels, self._kept, strict=True) if not keep]
         warnings.warn(
-            "A column can be filled only from observed values; dropped, since they have none: "
-            f"{empty}. With keep_empty_features=True they are kept, filled with 0.",
+            f"Columns need observed values to be imputed. Columns without any were dropped: {empty}. "
+            "Set keep_empty_features=True to keep them, filled with 0.",
             EmptyColumnWarning,
             stacklevel=3,
         )
 
     def _limits(self, bounds: Any) -> Array:
-        """(2, d), the bounds given; of the range observed only that what was never negative stays so."""
+        """(2, d), limits of intervals and draws; "observed" becomes (0, ∞) if no value is negative."""
         check_is_fitted(self)
         given = self.result_.problem.given
         bounds = self.bounds if bounds is None else bounds
         if not is_option(bounds, "observed"):
-            return inputs.read_bounds(bounds, self._labels, self._in_place(given))[:, self._kept]
+            return inputs.read_bounds(bounds, self._labels, self._expand(given))[:, self._kept]
         lowest = np.where(np.isnan(given), np.inf, given).min(axis=0)
         layout = self.result_.problem.layout
         if layout is not None and layout.homogeneous:
             lowest = np.full(len(lowest), lowest.min())
         return np.array([np.where(lowest >= 0, 0.0, -np.inf), np.full(len(lowest), np.inf)])
 
-    def _forget(self) -> None:
-        """Drop an earlier fit, so that a fit which fails is not mistaken for it."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in _PRIVATE]:
+    def _reset(self) -> None:
+        """Remove the attributes of an earlier fit, so that the estimator is not fitted if this fit fails."""
+        for name in [name for name in vars(self) if name.endswith("_") or name in _PRIVATE_FITTED]:
             delattr(self, name)
 
     def _store(self, fitted: Fitted) -> None:
         fill = fitted.fill
         if fill.status in (Status.TIME_LIMIT, Status.DIVERGED) and fill.sweep == 0:
             warnings.warn(
-                "Not even the first sweep could be used, and the missing values got their column means: "
+                "Not even the first sweep gave a usable result; missing values are set to the column means: "
                 f"{fill.status.value}.",
                 UnfinishedWarning,
                 stacklevel=3,
@@ -415,32 +431,32 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.kernel_, self.solver_ = self.ensemble_.main.kernel, self.ensemble_.main.solver
 
     @classmethod
-    def _loaded(cls, fitted: Fitted, tol: float) -> Self:
-        """A fitted imputer from what a file holds of it."""
+    def _from_fitted(cls, fitted: Fitted, tol: float) -> Self:
+        """A fitted imputer from the contents of a saved file."""
         self = cls(tol=tol)
         d = fitted.problem.given.shape[1]
         self._kept, self._labels = np.ones(d, dtype=np.bool_), [f"x{i}" for i in range(d)]
-        self._came_from, self.indicator_, self.n_features_in_ = None, None, d
+        self._input_device, self.indicator_, self.n_features_in_ = None, None, d
         self._store(fitted)
         return self
 
     def _output(self, filled: Table, given: Table | None = None) -> Any:
-        """A table like `completed_` of filled columns."""
+        """Completed columns → a table like `completed_`."""
         given = self.result_.problem.given if given is None else given
-        return place(self._assemble(self._in_place(given), filled), self._came_from)
+        return place(self._assemble(self._expand(given), filled), self._input_device)
 
-    def _in_place(self, kept: Table) -> Table:
-        """The columns kept, in their places among all."""
-        whole = np.full((len(kept), self.n_features_in_), np.nan, kept.dtype)
-        whole[:, self._kept] = kept
-        return whole
+    def _expand(self, kept: Table) -> Table:
+        """Kept columns → all columns of the input, NaN in the dropped ones."""
+        full = np.full((len(kept), self.n_features_in_), np.nan, kept.dtype)
+        full[:, self._kept] = kept
+        return full
 
     def _assemble(self, given: Table, filled: Table) -> Table:
-        """The filled columns in their places, empty ones dropped or kept, indicators appended."""
+        """Add the empty columns, filled with 0, and the missing indicators, if requested."""
         if self.keep_empty_features and not self._kept.all():
-            whole = np.where(np.isnan(given), given.dtype.type(0), given)
-            whole[:, self._kept] = filled
-            filled = whole
+            full = np.where(np.isnan(given), given.dtype.type(0), given)
+            full[:, self._kept] = filled
+            filled = full
         if self.indicator_ is None:
             return filled
         return np.hstack([filled, self.indicator_.transform(given).astype(given.dtype)])
@@ -456,7 +472,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
 
 def run_to_end(fills: Iterator[Fill], verbose: bool) -> None:
-    """Run a stream of fills; with `verbose`, a line about every step and message to standard error."""
+    """Exhaust `fills`; with `verbose`, write a line for every step and log message to standard error."""
     if not verbose:
         for _ in fills:
             pass
@@ -472,13 +488,13 @@ def _write(line: str) -> None:
 
 
 def _kept(given: Table, layout: Layout | None) -> Mask:
-    """(d,), the columns that take part: of a grid all, else those with an observed value."""
+    """(d,), True for columns to impute: all columns of a grid, else those with an observed value."""
     if layout is not None and layout.homogeneous:
         return np.ones(given.shape[1], dtype=np.bool_)
     return np.asarray(~np.isnan(given).all(axis=0))
 
 
 def _indicator(given: Table) -> Any:
-    from sklearn.impute import MissingIndicator  # takes a fifth of a second that few need
+    from sklearn.impute import MissingIndicator  # slow import: 0.2 s
 
     return MissingIndicator(error_on_new=False).fit(given)

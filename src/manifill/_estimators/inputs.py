@@ -1,4 +1,7 @@
-"""Tables, bounds and groups as users give them; complaints in the users' words."""
+"""Validate the inputs of the estimators: tables, bounds, groups, weights and times.
+
+Error messages name the user's columns and cells.
+"""
 
 import datetime
 import math
@@ -18,7 +21,7 @@ from manifill.tables import ArrayTable, Source, as_source
 
 
 def column_labels(estimator: Any, X: Any = None) -> list[Any]:
-    """What users call their columns: their frame's names, or x0, x1, … as scikit-learn calls them."""
+    """Names of the columns: those of the data frame, or x0, x1, … as in scikit-learn."""
     names = _frame_names(X)
     if names is not None and len(names) == estimator.n_features_in_:
         return names
@@ -32,7 +35,7 @@ def _frame_names(X: Any) -> list[Any] | None:
 
 
 def _column(X: Any, index: int) -> npt.NDArray[Any]:
-    """One column as it is; on the way to an array a frame makes whole numbers with gaps floats."""
+    """One column in its own dtype. Converting an entire frame to an array can turn integers into floats."""
     names = _frame_names(X)
     if names is None:
         return np.asarray(X)[:, index]
@@ -40,11 +43,11 @@ def _column(X: Any, index: int) -> npt.NDArray[Any]:
     if str(getattr(column, "dtype", getattr(column, "type", ""))).lower().startswith(("float", "double")):
         return np.asarray(column, dtype=np.float64)
     values = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
-    return np.array([*values, None], dtype=object)[:-1]  # one object per cell, whatever they are
+    return np.array([*values, None], dtype=object)[:-1]  # the None keeps numpy from building a 2-D array
 
 
 def _cells(X: Any) -> npt.NDArray[np.object_]:
-    """All values as they are."""
+    """(n, d), all cells as Python objects."""
     names = _frame_names(X)
     if names is None:
         return np.asarray(X, dtype=object)
@@ -52,7 +55,7 @@ def _cells(X: Any) -> npt.NDArray[np.object_]:
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
-    """A float table (float32 stays float32), NaN where missing."""
+    """Validate a table of numbers: (n, d) float64, or float32 if given so, NaN where missing."""
     _refuse_dates(X)
     if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "fiu":
         X = np.ma.filled(X if X.dtype.kind == "f" else X.astype(object), np.nan)
@@ -61,22 +64,22 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
             estimator, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False
         )
     except (ValueError, TypeError, OverflowError) as error:
-        _name_the_cell(X, error, "Encode text and dates as numbers, or leave the column out.")
+        _raise_for_cell(X, error, "Encode text and dates as numbers, or leave out the column.")
         raise
     infinite = np.isinf(table)
     if infinite.any():
         row, index = np.argwhere(infinite)[0]
         raise InvalidInput(
             f"Values must be finite or missing (NaN); column {column_labels(estimator, X)[index]!r} "
-            f"contains infinity: {table[row, index]} in row {row}, and {infinite.sum()} such values in all. "
-            "Replace infinite values by NaN to have them filled."
+            f"contains infinity: {table[row, index]} in row {row}; X has {infinite.sum()} infinite values. "
+            "Replace infinite values by NaN to have them imputed."
         )
     _refuse_large_integers(X, table)
     return table
 
 
 def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
-    """A table of any kind; arrays must have as many columns as were fitted."""
+    """Validate a table of any column types; an array must have the number of columns of the fit."""
     if hasattr(X, "tocsr"):
         raise TypeError("Sparse data was passed, but dense data is required. Use X.toarray() to convert it.")
     table = as_source(X)
@@ -90,18 +93,18 @@ def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
 
 
 def read_rows(estimator: Any, X: Any, **options: Any) -> Any:
-    """Complete float64 rows; options, such as `y`, are those of scikit-learn's `validate_data`."""
+    """Validate complete float64 rows; `options`, such as `y`, go to scikit-learn's `validate_data`."""
     try:
         return validate_data(estimator, X, dtype=np.float64, **options)
     except (ValueError, TypeError) as error:
-        _name_the_cell(X, error, "Every value must be a finite number; IGHImputer fills missing ones.")
+        _raise_for_cell(X, error, "Every value must be a finite number; IGHImputer fills missing ones.")
         raise
 
 
 def _refuse_dates(X: Any) -> None:
-    """Dates convert to numbers, and missing dates to a number too; neither is what anybody wants."""
+    """Refuse dates: numpy would convert them, and also missing dates, to numbers without an error."""
     if isinstance(X, list | tuple) or getattr(getattr(X, "dtype", None), "kind", "") == "O":
-        _name_the_cell(X, TypeError("dates"), "Turn dates into numbers, or leave the column out.")
+        _raise_for_cell(X, TypeError("dates"), "Convert dates to numbers, or leave out the column.")
         return
     types = getattr(X, "dtypes", None)
     if types is None or _frame_names(X) is None:
@@ -109,16 +112,16 @@ def _refuse_dates(X: Any) -> None:
     for name, kind in zip(_frame_names(X) or ["X"], types, strict=False):
         if getattr(kind, "kind", "") in ("m", "M") or str(kind).startswith(("Date", "Time", "Duration")):
             raise InvalidInput(
-                f"All values must be numbers; column {name!r} holds dates or times ({kind}). Turn them into "
-                "numbers, days since a day say, or leave the column out."
+                f"All values must be numbers; column {name!r} holds dates or times ({kind}). Convert them to "
+                "numbers, such as days since a fixed date, or leave out the column."
             )
 
 
 def _refuse_large_integers(X: Any, table: Table) -> None:
-    """Whole numbers that a float cannot hold would come back changed."""
+    """Refuse integers that are not exact as floats: observed values must be returned unchanged."""
     if getattr(getattr(X, "dtype", None), "kind", "") == "f":
         return
-    large = np.abs(np.where(np.isnan(table), 0.0, table)) >= 2.0**24
+    large = np.abs(np.where(np.isnan(table), 0.0, table)) >= 2.0**24  # smaller ones are exact in float32
     for index in map(int, np.flatnonzero(large.any(axis=0))):
         values = _column(X, index)
         if values.dtype.kind == "f":
@@ -127,13 +130,13 @@ def _refuse_large_integers(X: Any, table: Table) -> None:
             if isinstance(values[row], numbers.Integral) and int(values[row]) != int(table[row, index]):
                 name = (_frame_names(X) or [f"x{i}" for i in range(table.shape[1])])[index]
                 raise InvalidInput(
-                    f"Whole numbers must fit into {table.dtype}; column {name!r} is {values[row]} in row "
-                    f"{row}. If it is an identifier leave the column out."
+                    f"Integers must be exact in {table.dtype}; column {name!r} is {values[row]} in row "
+                    f"{row}. If it is an identifier, leave out the column."
                 )
 
 
-def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
-    """Raise an error that names the first cell which is not a finite number, if that is what is wrong."""
+def _raise_for_cell(X: Any, error: Exception, advice: str) -> None:
+    """Raise an error that names the first cell that is not a finite number; return if there is none."""
     try:
         cells = _cells(X)
     except ValueError:
@@ -142,18 +145,18 @@ def _name_the_cell(X: Any, error: Exception, advice: str) -> None:
         return
     names = _frame_names(X)
     if "contains NaN" in str(error) or "contains infinity" in str(error):
-        problem, is_wrong = str(error).splitlines()[0].rstrip("."), _is_not_finite
+        problem, is_invalid = str(error).splitlines()[0].rstrip("."), _is_not_finite
     else:
-        problem, is_wrong = "All values must be numbers", _is_text
+        problem, is_invalid = "All values must be numbers", _is_not_number
     for row, column in np.ndindex(cells.shape):
         value = cells[row, column]
-        if is_wrong(value):
+        if is_invalid(value):
             label = f"x{column}" if names is None else repr(names[column])
             raise InvalidInput(f"{problem}; column {label} is {value!r} in row {row}. {advice}") from error
 
 
-def _is_text(value: Any) -> bool:
-    """Text that is no number, a whole number beyond all floats, a date, or pandas' NA among objects."""
+def _is_not_number(value: Any) -> bool:
+    """True for non-numeric text, integers beyond the float range, dates, periods, intervals, pandas' NA."""
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         return True
     if isinstance(value, str | bytes):
@@ -170,43 +173,44 @@ def _is_not_finite(value: Any) -> bool:
     return value is None or (isinstance(value, float | np.floating) and not math.isfinite(value))
 
 
-_LISTS = (list, tuple, range, np.ndarray)
+_SEQUENCES = (list, tuple, range, np.ndarray)
 
 
 def _position(label: Any, labels: Sequence[Any], parameter: str) -> int:
+    """Position of a column given by name or, if all names are strings, by number."""
     if label in labels:
         return labels.index(label)
-    whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
-    numbered = all(isinstance(name, str) for name in labels)  # a frame's own whole numbers are names
-    if whole and numbered and 0 <= label < len(labels):
+    integer = isinstance(label, int | np.integer) and not isinstance(label, bool)
+    by_number = all(isinstance(name, str) for name in labels)  # else integers may be column names
+    if integer and by_number and 0 <= label < len(labels):
         return int(label)
-    way = f"a number from 0 to {len(labels) - 1} or one of the names" if numbered else "one of the names"
+    accepted = f"a number from 0 to {len(labels) - 1} or a column name" if by_number else "a column name"
     raise InvalidInput(
-        f"{parameter} names the column {label!r}, which is not there. Use {way}: "
+        f"{parameter} names an unknown column: {label!r}. Use {accepted}: "
         f"{', '.join(map(str, labels[:10]))}{', …' if len(labels) > 10 else ''}."
     )
 
 
 def read_names(estimator: Any, fitted: Sequence[Any], given: Any) -> npt.NDArray[np.object_]:
-    """Names for `get_feature_names_out`: those fitted, or those given if they go with them."""
+    """Input names for `get_feature_names_out`: those of the fit, or `given` if it is consistent with them."""
     names = np.asarray(fitted if given is None else given, dtype=object)
     if len(names) != len(fitted):
         raise InvalidInput(
-            f"input_features should have length equal to the number of columns fitted, {len(fitted)}; "
+            f"input_features should have length equal to the number of fitted columns, {len(fitted)}; "
             f"got {len(names)}."
         )
     if hasattr(estimator, "feature_names_in_") and not np.array_equal(names, fitted):
-        raise InvalidInput("input_features is not equal to feature_names_in_, the names fitted.")
+        raise InvalidInput("input_features is not equal to feature_names_in_.")
     return names
 
 
 def read_groups(groups: Any, labels: Sequence[Any], keep: Mask) -> list[list[int]]:
-    """Groups of column names or numbers → groups of positions among the columns kept."""
+    """Groups of column names or positions → groups of positions among the kept columns."""
     if groups is None:
         return []
     if isinstance(groups, Iterable) and not isinstance(groups, str | Mapping):
         groups = list(groups)
-    if not isinstance(groups, list) or not all(isinstance(group, _LISTS) for group in groups):
+    if not isinstance(groups, list) or not all(isinstance(group, _SEQUENCES) for group in groups):
         raise complaint("groups", "a list of lists of columns, such as [['red', 'green']]", groups)
     renumber = np.cumsum(keep) - 1
     positions = [[_position(label, labels, "groups") for label in group] for group in groups]
@@ -215,21 +219,21 @@ def read_groups(groups: Any, labels: Sequence[Any], keep: Mask) -> list[list[int
 
 
 def read_weights(weights: Any, labels: Sequence[Any]) -> Array:
-    """Weights as users give them, a mapping from columns or one for each → (d,)."""
+    """Column weights as a mapping from columns, or one per column → (d,)."""
     each = np.ones(len(labels))
     if isinstance(weights, Mapping):
         positions = [_position(label, labels, "column_weights") for label in weights]
         given = list(weights.values())
-    elif weights is None or isinstance(weights, _LISTS):
+    elif weights is None or isinstance(weights, _SEQUENCES):
         given = [] if weights is None else list(weights)
         positions = list(range(len(given)))
     else:
         raise complaint(
-            "column_weights", "None, a mapping such as {'age': 2}, or one number a column", weights
+            "column_weights", "None, a mapping such as {'age': 2}, or one number per column", weights
         )
     if given and not isinstance(weights, Mapping) and len(given) != len(labels):
         raise InvalidInput(
-            f"column_weights must have a number for each of the {len(labels)} columns; got {len(given)}."
+            f"column_weights must have one number for each of the {len(labels)} columns; got {len(given)}."
         )
     for position, weight in zip(positions, given, strict=True):
         require_number(f"column_weights of column {labels[position]!r}", weight, above=0)
@@ -238,10 +242,10 @@ def read_weights(weights: Any, labels: Sequence[Any]) -> Array:
 
 
 def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:
-    """Bounds as users give them → (2, d) numbers, infinite where there is no bound.
+    """Parameter `bounds` → (2, d), lowest and highest value of each column, infinite where unbounded.
 
-    None: no bounds. "observed": the observed range of each column. A pair: the same for all. A list of
-    such: one per column. A mapping from column to such: those columns; the others keep "observed".
+    `bounds` is None (no bounds), "observed" (observed range of each column), a pair for all columns, a list
+    of these with one per column, or a mapping from columns to these; columns not named are "observed".
     """
     d = len(labels)
     if is_option(bounds, "observed"):
@@ -260,7 +264,9 @@ def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:
             "bounds must be None, 'observed', a pair (lowest, highest), a mapping such as "
             f"{{'age': (0, 120)}}, or one of these for each of the {d} columns; got {bounds!r}."
         )
-    limits = [_limits(one, label, X[:, i]) for i, (one, label) in enumerate(zip(each, labels, strict=True))]
+    limits = [
+        _column_bounds(one, label, X[:, i]) for i, (one, label) in enumerate(zip(each, labels, strict=True))
+    ]
     return np.array(limits, dtype=np.float64).reshape(d, 2).T
 
 
@@ -280,14 +286,14 @@ def _is_pair(bounds: Any) -> bool:
     )
 
 
-def _limits(bound: Any, label: Any, column: Table) -> tuple[float, float]:
+def _column_bounds(bound: Any, label: Any, column: Table) -> tuple[float, float]:
     if bound is None:
         return -np.inf, np.inf
     if is_option(bound, "observed"):
         lowest, highest = _observed_range(column[:, None])[:, 0]
         return float(lowest), float(highest)
     try:
-        low, high = bound if isinstance(bound, _LISTS) else ()
+        low, high = bound if isinstance(bound, _SEQUENCES) else ()
         lowest = -np.inf if low is None else float(low)
         highest = np.inf if high is None else float(high)
     except (TypeError, ValueError, OverflowError):
@@ -301,13 +307,13 @@ def _limits(bound: Any, label: Any, column: Table) -> tuple[float, float]:
 
 
 def read_times(times: Any, n: int) -> Array | None:
-    """Moments as users give them: None, "even", or n numbers or dates → (n,) numbers."""
+    """Times of the rows as None, "even", or n numbers or dates → (n,) numbers, or None."""
     if times is None:
         return None
     if is_option(times, "even"):
         return np.arange(n, dtype=np.float64)
     if isinstance(times, str):
-        raise complaint("times", "None, 'even' or one moment for each row", times)
+        raise complaint("times", "None, 'even', or one number or date per row", times)
     given = np.asarray(times)
     if given.dtype.kind == "M":
         missing = np.isnat(given)
@@ -315,10 +321,10 @@ def read_times(times: Any, n: int) -> Array | None:
     try:
         moments = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise complaint("times", "None, 'even' or one number or date for each row", times) from None
+        raise complaint("times", "None, 'even', or one number or date per row", times) from None
     if moments.shape != (n,) or not np.isfinite(moments).all():
         raise InvalidInput(
-            f"times must be 'even', or one finite moment for each of the {n} rows; got shape "
-            f"{moments.shape}, {int((~np.isfinite(moments)).sum())} of them missing or infinite."
+            f"times must be 'even', or one finite number or date for each of the {n} rows; got shape "
+            f"{moments.shape} with {int((~np.isfinite(moments)).sum())} missing or infinite."
         )
     return np.asarray(moments)

@@ -1,4 +1,4 @@
-"""Converts string options to kernel, solver, start, order and schedule objects."""
+"""Convert string options to kernel, solver, start, order and schedule objects."""
 
 import difflib
 import numbers
@@ -19,21 +19,24 @@ Option = TypeVar("Option")
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Options of the sweep, for `IGHImputer(method=Sweep(...))`.
+    """Options of the sweeps over the columns, for `IGHImputer(method=Sweep(...))`.
 
     Parameters
     ----------
     schedule : {"auto", "column", "block"} or int, default="auto"
-        How many columns are left out together: one, as in the paper, or a block that shares one kernel
-        matrix. "auto" takes blocks on wide data, where that does not change the error.
+        Number of columns imputed together. They share one kernel matrix, computed from the other columns.
+        "column" is one column, as in the paper; "block" is a size chosen by the table's shape. "auto" uses
+        blocks on wide tables, where this hardly changes the error.
     start : {"auto", "mean", "linear", "normal"} or array of the shape of X, default="auto"
-        First values of the missing entries: the column mean, a linear guess, or draws around the mean as in
-        the paper. "auto" takes the mean or the linear guess, as held-out entries say; the mean where the
-        table has over 100 columns, or nothing else is chosen (docs/choosing.md).
+        Start values of the missing entries. "mean" is the column mean, "linear" the conditional mean under a
+        multivariate normal distribution, "normal" a draw from the column's normal distribution, as in the
+        paper. "auto" chooses "mean" or "linear" on held-out entries; it is "mean" for more than 100 columns,
+        or if `kernel` and `solver` are given (docs/guide/choosing.md).
     order : {"random", "fixed", "missingness"}, default="random"
-        In which order each sweep visits the columns.
-    column_weights : mapping or list, or None, default=None
-        What columns count when rows are compared: `{"age": 2}`; those not named count 1. Above 0.
+        Order in which a sweep visits the columns.
+    column_weights : mapping, list or None, default=None
+        Weights (> 0) of the columns in the similarity of rows, such as `{"age": 2}`. Columns not named have
+        weight 1.
     """
 
     schedule: Any = "auto"
@@ -43,7 +46,7 @@ class Sweep:
 
 
 KERNELS: Mapping[str, Callable[[], kernels.Kernel]] = {
-    # Best on average of twelve candidates on eleven sets at 30 % missing: docs/measurements.md.
+    # Best of twelve candidates, averaged over eleven data sets with 30 % missing: docs/notes/defaults.md.
     "auto": lambda: kernels.SemiLinear(kernels.Laplacian(), weight=0.3),
     "gaussian": kernels.Gaussian,
     "laplacian": kernels.Laplacian,
@@ -59,12 +62,14 @@ SOLVERS: Mapping[str, Callable[[], AnySolver]] = {
     "landmarks": Landmarks,
     "local": Local,
 }
-# Up to here all pairs of rows are looked at: half a minute for twenty columns on two cores. Beyond, near rows
-# did better on tables of 16 and 20 columns, landmarks on those of 8 and 9 (docs/speed.md).
+# Rows up to which solver="auto" uses all pairs of rows: half a minute for 20 columns on two cores.
 EXACT_ROWS = 4000
-FEW_COLUMNS = 10
-# Beyond, the many small systems of near rows cost more than all pairs of 8,000 rows: distances take long.
-MANY_COLUMNS = 300
+# Columns up to which longer tables use `Landmarks`. `Landmarks` had the smaller error on tables of 8 and 9
+# columns, `Local` on tables of 16 and 20 (docs/benchmarks/speed.md).
+NARROW_COLUMNS = 10
+# Columns beyond which `Local` takes longer than all pairs of 8,000 rows, because it computes many distances.
+# Set by hand; the timings are not recorded.
+WIDE_COLUMNS = 300
 STARTS: Mapping[str, Callable[[], sweep.Start | None]] = {
     "auto": lambda: None,
     "mean": lambda: sweep.mean_start,
@@ -79,6 +84,7 @@ ORDERS: Mapping[str, Callable[[], sweep.Order]] = {
 
 
 def _look_up(name: str, given: str, known: Mapping[str, Callable[[], Option]], also: str) -> Option:
+    """The object for a string option; `also` describes the other accepted values in the error message."""
     if given not in known:
         close = difflib.get_close_matches(given.lower(), known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -89,24 +95,24 @@ def _look_up(name: str, given: str, known: Mapping[str, Callable[[], Option]], a
 
 
 def as_kernel(value: object) -> kernels.Kernel:
-    """A word, a kernel, or a function of two arrays of rows → a kernel."""
+    """String, kernel, or function of two arrays of rows → kernel."""
     if isinstance(value, kernels.Kernel):
         return value
     if isinstance(value, str):
         return _look_up("kernel", value, KERNELS, "a kernel from manifill.kernels, or a function")
     if callable(value) and not isinstance(value, type):
         return kernels.Custom(value)
-    raise complaint("kernel", "a word, a kernel from manifill.kernels, or a function", value)
+    raise complaint("kernel", "a string, a kernel from manifill.kernels, or a function", value)
 
 
 def as_factoring_solver(value: object, kernel: kernels.Kernel) -> Solver:
-    """A word or a solver that factors a kernel matrix → that solver."""
+    """String or solver → solver that factors a kernel matrix, for `GeometricHarmonics`."""
     solver = as_solver(value, kernel, (0, 0))
     if is_option(value, "auto"):
         solver = Ridge() if kernel.psd else Spectral()
     if isinstance(solver, Landmarks | Local):
         raise InvalidInput(
-            f"solver={value!r} fills long tables and serves IGHImputer; to extend a function use 'ridge' or "
+            f"solver={value!r} is for long tables in IGHImputer only; GeometricHarmonics needs 'ridge' or "
             "'spectral'."
         )
     return solver
@@ -115,9 +121,9 @@ def as_factoring_solver(value: object, kernel: kernels.Kernel) -> Solver:
 def as_solver(
     value: object, kernel: kernels.Kernel, shape: tuple[int, int], device_memory: float = 0.0
 ) -> AnySolver:
-    """A word or a solver → a solver; "auto" is the one that suits the kernel and the shape of the table.
+    """String or solver → solver; "auto" chooses by the kernel and the shape (n, d) of the table.
 
-    `device_memory` is the memory of the device to work on, in bytes; 0 where there is none.
+    `device_memory` is the free memory of the GPU in bytes; 0 without a GPU.
     """
     if isinstance(value, str):
         known = {"auto": lambda: _solver_for(kernel, *shape, device_memory), **SOLVERS}
@@ -126,34 +132,34 @@ def as_solver(
     if not isinstance(value, type) and factors and hasattr(value, "needs_psd"):
         return value  # type: ignore[return-value]
     raise complaint(
-        "solver", f"one of {', '.join(map(repr, SOLVERS))} or a solver of manifill.solvers", value
+        "solver", f"one of {', '.join(map(repr, SOLVERS))} or a solver from manifill.solvers", value
     )
 
 
 def _solver_for(kernel: kernels.Kernel, n: int, d: int, device_memory: float) -> AnySolver:
-    """Exact as long as that is quick; beyond, linear in the rows, and never more memory than there is."""
-    gigabytes = 8 * 5 * n**2 / 1e9  # some five matrices of all pairs
+    """All pairs of rows if that is fast and fits into memory, else a solver of linear cost in the rows."""
+    gigabytes = 8 * 5 * n**2 / 1e9  # about five (n, n) matrices of float64
     if kernel.psd and kernel.additive and 1e9 * gigabytes < 0.8 * device_memory:
         return Ridge(why=f"all pairs of {n:,} rows fit on the device")
-    if n <= (EXACT_ROWS if d <= MANY_COLUMNS else 2 * EXACT_ROWS) or (not kernel.psd and gigabytes <= 2):
+    if n <= (EXACT_ROWS if d <= WIDE_COLUMNS else 2 * EXACT_ROWS) or (not kernel.psd and gigabytes <= 2):
         if kernel.psd:
             return Ridge(why=f"{n:,} rows are few enough for all pairs of rows")
         return Spectral(why=f"{kernel!r} is not known to be positive semi-definite")
     if not kernel.psd:
         raise InvalidInput(
             f"{kernel!r} is not known to be positive semi-definite, so only solver='spectral' can use it, "
-            f"and for {n:,} rows that takes {gigabytes:,.0f} GB and very long. Use another kernel, or name "
-            "the solver to have it all the same; a function that is positive semi-definite can be passed as "
+            f"and for {n:,} rows that takes {gigabytes:,.0f} GB and very long. Use another kernel, or set "
+            "solver='spectral' to run it anyway. If your function is positive semi-definite, pass "
             "manifill.kernels.Custom(function, psd=True)."
         )
-    many = f"all pairs of {n:,} rows would take long, and {gigabytes:,.1f} GB"
-    if FEW_COLUMNS < d <= MANY_COLUMNS and kernel.additive:
-        return Local(why=f"{many}; with {d} columns each entry is filled from its near rows")
-    return Landmarks(why=f"{many}; with {d} columns landmarks stand for them")
+    reason = f"all pairs of {n:,} rows would be slow and take {gigabytes:,.1f} GB"
+    if NARROW_COLUMNS < d <= WIDE_COLUMNS and kernel.additive:
+        return Local(why=f"{reason}; with {d} columns each entry is imputed from its nearest rows")
+    return Landmarks(why=f"{reason}; with {d} columns landmarks are used instead")
 
 
 def as_schedule(value: object, n: int, d: int) -> sweep.Schedule:
-    """A word, a number of columns, or a schedule → a schedule."""
+    """String, number of columns, or schedule → schedule."""
     if isinstance(value, sweep.Schedule):
         return value
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1:
@@ -169,7 +175,7 @@ def as_schedule(value: object, n: int, d: int) -> sweep.Schedule:
 
 
 def as_start(value: object) -> sweep.Start | None:
-    """A word, a table, or a start → a start; None for one to choose."""
+    """String, table, or start function → start function; None for "auto"."""
     if isinstance(value, str):
         return _look_up("start", value, STARTS, "a completed table of the shape of the data")
     if callable(value) and not isinstance(value, type):
@@ -185,16 +191,16 @@ def as_start(value: object) -> sweep.Start | None:
 
 
 def as_order(value: object) -> sweep.Order:
-    """A word or an order → an order."""
+    """String or order function → order function."""
     if isinstance(value, str):
-        return _look_up("order", value, ORDERS, "an order from manifill.sweep")
+        return _look_up("order", value, ORDERS, "a function")
     if callable(value) and not isinstance(value, type):
         return value
     raise complaint("order", "'random', 'fixed' or 'missingness'", value)
 
 
 def as_sweep(value: object) -> Sweep:
-    """None or options of the sweep → options of the sweep."""
+    """`Sweep` or None → `Sweep`."""
     if value is None:
         return Sweep()
     if isinstance(value, Sweep):
@@ -203,7 +209,10 @@ def as_sweep(value: object) -> Sweep:
 
 
 def as_max_sweeps(value: object, chosen: bool) -> int:
-    """A number, or "auto": at most 10 where the number is chosen on held-out entries, else 6."""
+    """Int or "auto" → int; "auto" is 10 if the number is then chosen on held-out entries (`chosen`), else 6.
+
+    The 6 was measured (docs/notes/defaults.md); the 10 was set by hand, not tuned.
+    """
     if is_option(value, "auto"):
         return 10 if chosen else 6
     if isinstance(value, str):

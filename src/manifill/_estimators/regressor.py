@@ -1,4 +1,4 @@
-"""`GeometricHarmonics`: the extension of functions as a scikit-learn regressor."""
+"""`GeometricHarmonics`: kernel regression by geometric harmonics as a scikit-learn regressor."""
 
 from typing import Any, Self
 
@@ -17,26 +17,31 @@ from manifill.solvers import Report, SpectralFactor
 
 
 class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Extend functions from the rows where they are known to any rows.
+    """Kernel regression by geometric harmonics (Coifman and Lafon 2006).
+
+    With K the kernel matrix of the training rows, K ψ_ℓ = λ_ℓ ψ_ℓ and k(x) the kernel between a row x and the
+    training rows, the prediction is f(x) = Σ_ℓ ⟨y, ψ_ℓ⟩ Ψ_ℓ(x) with the harmonics Ψ_ℓ(x) = k(x)·ψ_ℓ / λ_ℓ.
 
     Parameters
     ----------
-    kernel : word, kernel or function, default="gaussian"
-        How alike two rows are; see `IGHImputer`. With "precomputed", `fit` takes affinities (n, n) and
-        `predict` affinities (m, n) from new rows to the fitted ones.
-    solver : {"spectral", "ridge", "auto"} or solver, default="spectral"
-        Eigenvectors with a cut-off, or a ridge.
+    kernel : str, kernel object or callable, default="gaussian"
+        Similarity of two rows; see `IGHImputer`. With "precomputed", `fit` takes the kernel matrix (n, n),
+        and `predict` the kernel matrix (m, n) between new rows and training rows.
+    solver : {"spectral", "ridge", "auto"} or solver object, default="spectral"
+        "spectral" drops small eigenvalues of the kernel matrix; "ridge" is kernel ridge regression. "auto" is
+        "ridge" if the kernel is known to be positive semi-definite, else "spectral".
     center : bool, default=True
-        Extend the deviation from the mean, so that far from known rows the mean is predicted, not 0.
+        Subtract the mean of `y` before fitting. Far from the training rows the prediction is then the mean
+        instead of 0.
 
     Attributes
     ----------
-    kernel_ : the kernel, with its bandwidth tuned on the known rows.
+    kernel_ : the kernel, with its bandwidth chosen on the training rows.
     solver_ : the solver used.
-    report_ : what the solver kept, dropped or added.
-    eigenvalues_ : (kept,), in descending order; with the spectral solver.
-    eigenvectors_ : (n, kept); with the spectral solver.
-    n_features_in_, feature_names_in_ : as always in scikit-learn.
+    report_ : eigenvectors that the solver kept and dropped, and the ridge penalty it added.
+    eigenvalues_ : (kept,), in descending order; only with the spectral solver.
+    eigenvectors_ : (n, kept); only with the spectral solver.
+    n_features_in_, feature_names_in_ : number and names of the input columns, as in scikit-learn.
 
     Examples
     --------
@@ -56,7 +61,7 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.center = center
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the functions `y` (n,) or (n, m), known on the rows `X` (n, d)."""
+        """Fit the targets `y` (n,) or (n, m) on the rows `X` (n, d)."""
         require_flag("center", self.center)
         X, y = read_rows(self, X, y=y, multi_output=True, y_numeric=True, copy=True)
         _require_scale("X", X)
@@ -65,11 +70,11 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.solver_ = as_factoring_solver(self.solver, kernel)
         if isinstance(kernel, Precomputed) and (X.shape[0] != X.shape[1] or not np.allclose(X, X.T)):
             raise InvalidInput(
-                "With a precomputed kernel X must be a square, symmetric matrix of affinities; got one of "
+                "With kernel='precomputed', X must be a square, symmetric kernel matrix; got "
                 f"shape {X.shape}{', not symmetric' if X.shape[0] == X.shape[1] else ''}."
             )
         values = np.asarray(y, dtype=np.float64)
-        self._one_function = values.ndim == 1
+        self._single_output = values.ndim == 1
         self._extension = Extension.fit(
             X, values.reshape(len(values), -1), kernel, self.solver_, center=self.center
         )
@@ -77,7 +82,7 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The extended functions at the rows `X`, and with `return_std` the standard deviation of each."""
+        """Predict the targets at the rows `X`; with `return_std`, also return their standard deviations."""
         rows = self._rows(X)
         mean = self._shape(self._extension(rows))
         if not return_std:
@@ -85,27 +90,27 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return mean, self._shape(self._extension.std(rows))
 
     def harmonics(self, X: Any) -> Array:
-        """The geometric harmonics Ψ_ℓ at the rows `X`, shape (n, kept); with the spectral solver."""
+        """Return the geometric harmonics Ψ_ℓ at the rows `X`, (m, kept); only with the spectral solver."""
         rows = self._rows(X)
         return self._extension.harmonics(rows)
 
     @property
     def report_(self) -> Report:
-        """What the solver kept, dropped or added."""
+        """Eigenvectors that the solver kept and dropped, and the ridge penalty it added."""
         check_is_fitted(self, "_extension")
         return self._extension.factor.report
 
     @property
     def eigenvalues_(self) -> Array:
-        """Eigenvalues kept, in descending order."""
-        return self._spectrum().eigenvalues
+        """Eigenvalues kept by the spectral solver, in descending order."""
+        return self._spectral_factor().eigenvalues
 
     @property
     def eigenvectors_(self) -> Array:
-        """Eigenvectors kept, one per column, on the known rows."""
-        return self._spectrum().eigenvectors
+        """Eigenvectors kept by the spectral solver, one per column."""
+        return self._spectral_factor().eigenvectors
 
-    def _spectrum(self) -> SpectralFactor:
+    def _spectral_factor(self) -> SpectralFactor:
         check_is_fitted(self, "_extension")
         factor = self._extension.factor
         if not isinstance(factor, SpectralFactor):
@@ -119,7 +124,7 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return rows
 
     def _shape(self, values: Array) -> Array:
-        return values[:, 0] if self._one_function else values
+        return values[:, 0] if self._single_output else values
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -128,10 +133,10 @@ class GeometricHarmonics(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def _require_scale(name: str, values: Array, smallest: float = 1e-100) -> None:
-    """Refuse numbers whose squares would vanish or overflow."""
+    """Refuse numbers whose squares underflow or overflow."""
     largest = np.abs(values).max(initial=0.0)
     if largest > 0 and not smallest <= largest <= 1e100:
         raise InvalidInput(
-            f"{name} must be in units in which numbers can be squared; its largest value is {largest:.3g}. "
-            "Rescale it, by StandardScaler say."
+            f"{name} must be in units in which squares neither underflow nor overflow; its largest value is "
+            f"{largest:.3g}. Rescale it, for example with StandardScaler."
         )

@@ -1,4 +1,4 @@
-"""`TableImputer`: tables of numbers, categories, dates and words, of any frame library, and arrays."""
+"""`TableImputer`: imputation of data frames with numbers, categories, dates and text, and of arrays."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,41 +20,42 @@ from manifill.tables import ArrayTable, Cyclic, Encoding, Field, Flag, Moment, O
 from manifill.tables.accuracy import TableAccuracy, deviation, table_accuracy
 from manifill.tables.frames import TIMES
 
-# Fitted attributes that are those of the imputer of the numbers.
-_OF_NUMBERS = ("result_", "status_", "n_sweeps_", "max_sweeps_", "trace_", "kernel_", "solver_")
+# Fitted attributes read from `imputer_`.
+_DELEGATED = ("result_", "status_", "n_sweeps_", "max_sweeps_", "trace_", "kernel_", "solver_")
 
 
 class TableImputer(TransformerMixin, BaseEstimator):
-    """Fill the missing values of a pandas, polars or pyarrow table or of an array, of columns of any kind.
+    """Fill the missing values of a pandas, polars or pyarrow table, or of an array, with columns of any type.
 
-    What comes out is the same kind of table with the same columns, order, index and types, and observed cells
-    are not touched. Numbers, integers, booleans, categories, ordered categories, dates and times are filled;
-    text and identifiers are handed through. `print(imputer.fields_)` says what each column was taken for.
+    The result is a table of the same class with the same columns, order, index and dtypes; observed cells are
+    unchanged. Numbers, integers, booleans, categories, ordered categories, dates and times are imputed; text
+    and identifiers are returned unchanged. `print(imputer.fields_)` shows the inferred type of each column.
 
     Parameters
     ----------
-    types : mapping from columns to kinds, default=None
-        Where what is inferred is not what you mean: "number", "integer", "boolean", "category", "ordered"
-        ("ordered:low<middle<high"), "date", "cyclic:24" (hours; "cyclic:360" for directions), "text",
-        "identifier"; or a variable from `manifill.tables`.
-    bounds : "observed", None, pair, or mapping from columns to pairs, default="observed"
-        Lowest and highest value of fills: `{"age": (0, 120)}`; either may be None. Columns not named keep to
-        the range observed. A pair holds for all columns of numbers; with None they have no bounds.
-    time : name of a column of dates, times or numbers, complete, default=None
-        When each row was measured, in any order, at any steps. Columns are then filled also from what they
-        are before and after, as much as held-out entries say. The column itself is not modelled.
-    layout : as in `IGHImputer`, of the columns other than `time`; all of them must then be numbers.
+    types : mapping from columns to types, or None, default=None
+        Types of columns for which the inferred type is wrong: "number", "integer", "boolean", "category",
+        "ordered" (or "ordered:low<middle<high"), "date", "cyclic:24" (hours; "cyclic:360" for directions),
+        "text", "identifier", or a variable object from `manifill.tables`.
+    bounds : "observed", pair, mapping from columns to pairs, or None, default="observed"
+        Lowest and highest imputed value, such as `{"age": (0, 120)}`; either may be None. Columns not named
+        keep their observed range. A pair applies to all numeric columns; None sets no bounds on them.
+    time : column name or None, default=None
+        Column with the time of each row: dates, times or numbers without missing values, in any order, at any
+        steps. Values before and after a row are then used as predictors too, with weights fitted on held-out
+        entries. The time column is used in no other way.
+    layout : layout object or None, default=None
+        Geometry of the columns other than `time`, as in `IGHImputer`. They must all be numeric.
     kernel, solver, max_sweeps, time_limit, device, n_jobs, random_state, verbose : as in `IGHImputer`.
 
     Attributes
     ----------
-    fields_ : what each column was taken for, and why.
-    accuracy_ : for every column that has missing values, how well it is filled, measured on held-out
-        entries.
-    imputer_ : the `IGHImputer` that filled the numbers; its `ensemble_`, `weights_` and `trace_` say how.
+    fields_ : type of each column, and the reason for it.
+    accuracy_ : error of each imputed column on held-out entries.
+    imputer_ : the `IGHImputer` fitted to the encoded table, with more results: `ensemble_`, `weights_`.
     result_, status_, n_sweeps_, max_sweeps_, trace_, kernel_, solver_ : those of `imputer_`.
-    completed_ : the training table, completed.
-    n_features_in_, feature_names_in_ : as always in scikit-learn.
+    completed_ : the completed training table.
+    n_features_in_, feature_names_in_ : number and names of the input columns, as in scikit-learn.
 
     Examples
     --------
@@ -98,34 +99,34 @@ class TableImputer(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: None = None) -> Self:
-        """Fill the table, and remember it to fill new rows from."""
+        """Fill the table `X`, and store the model for `transform`."""
         run_to_end(self.iter_fit(X), self.verbose)
         return self
 
     def fit_transform(self, X: Any, y: None = None) -> Any:
-        """Fill the table and return it completed."""
+        """Fill the table `X` and return the completed table."""
         return self.fit(X).completed_
 
     def iter_fit(self, X: Any) -> Iterator[Fill]:
-        """`fit`, watched: yields the fill at the start and after every step; see `IGHImputer.iter_fit`.
+        """Fit step by step: yield the fill at the start and after every step; see `IGHImputer.iter_fit`.
 
-        `state.X` is the completed table, as `completed_` is.
+        The attribute `X` of each fill is the completed table, like `completed_`.
         """
         for name in [name for name in vars(self) if name.endswith("_") or name in ("_table", "_encoding")]:
             delattr(self, name)
         table = read_source(self, X, reset=True)
         if not len(table):
-            raise InvalidInput("A table must have rows; this one has none.")
-        encoding = Encoding.of(table, self._kinds(table), self.bounds)
+            raise InvalidInput("X must have rows; it has none.")
+        encoding = Encoding.of(table, self._all_types(table), self.bounds)
         numbers = encoding.encode(table)
         if not encoding.width:
             raise InvalidInput(
-                "A table must have a column with observed values that can be filled from; this one has:\n"
+                "X must have a column with observed values of a type that can be imputed; its columns are:\n"
                 f"{encoding.fields}"
             )
         self._table, self._encoding, self.fields_ = table, encoding, encoding.fields
         self.n_features_in_ = len(table.names)
-        if not isinstance(table, ArrayTable):  # columns of arrays have no names
+        if not isinstance(table, ArrayTable):  # an array has no column names
             self.feature_names_in_ = np.array(table.names, dtype=object)
         self.imputer_ = IGHImputer(
             self.kernel,
@@ -144,8 +145,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
         for fill in self.imputer_.iter_fit(numbers):
             yield replace(fill, output=self._completed)
 
-    def _kinds(self, table: Source) -> Any:
-        """The types given, and that of the time column."""
+    def _all_types(self, table: Source) -> Any:
+        """The parameter `types`, with the type of the time column added."""
         if self.time is None or not isinstance(self.types, Mapping | None):
             return self.types
         numbered = isinstance(table, ArrayTable) and self.time in range(len(table.names))
@@ -153,29 +154,29 @@ class TableImputer(TransformerMixin, BaseEstimator):
         column = table.column(time) if time in table.names else None
         if column is None or column.holds not in ("integer", "number", *TIMES) or column.missing.any():
             raise InvalidInput(
-                "time must name a column of dates, times or numbers in which nothing is missing; "
-                f"got {self.time!r}. These could: {', '.join(_possible_times(table)) or 'none'}."
+                "time must name a column of dates, times or numbers without missing values; "
+                f"got {self.time!r}. Suitable columns: {', '.join(_possible_times(table)) or 'none'}."
             )
         return {**(self.types or {}), time: Moment(column.holds)}
 
     def __getattr__(self, name: str) -> Any:
-        if name in _OF_NUMBERS and "imputer_" in vars(self):
+        if name in _DELEGATED and "imputer_" in vars(self):
             return getattr(self.imputer_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def completed_(self) -> Any:
-        """The training table, completed."""
+        """The completed training table."""
         check_is_fitted(self)
         return self._completed(self.imputer_.completed_)
 
     def transform(self, X: Any) -> Any:
-        """Fill new rows from the fitted ones, each on its own; a time that is missing stays so."""
+        """Fill new rows from the training rows, each independently; missing times are not filled."""
         check_is_fitted(self)
         table = read_source(self, X, reset=False)
-        lost = [field.name for field in self._encoding if field.name not in table.names]
-        if lost:
-            raise InvalidInput(f"New rows must have the columns fitted; these are not there: {lost}.")
+        absent = [field.name for field in self._encoding if field.name not in table.names]
+        if absent:
+            raise InvalidInput(f"New rows must have the columns of the fit; missing columns: {absent}.")
         if not len(table):
             return table.completed({})
         for field in self._encoding:
@@ -185,21 +186,30 @@ class TableImputer(TransformerMixin, BaseEstimator):
         return table.completed(self._encoding.fills(table, filled))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns that come out: those that went in."""
+        """Names of the output columns, equal to those of the input."""
         check_is_fitted(self)
         return read_names(self, [field.name for field in self.fields_], input_features)
 
     @property
     def accuracy_(self) -> TableAccuracy:
-        """What to expect of the fills, column by column, measured on held-out entries."""
+        """Expected error of the imputed values of each column, measured on held-out entries."""
         check_is_fitted(self)
         return table_accuracy(self._encoding, self.imputer_.accuracy_, self.imputer_.errors_)
 
     def intervals(self, level: float = 0.9) -> tuple[Any, Any]:
-        """Two tables: lower and upper end of an interval that holds each missing value with this probability.
+        """Prediction intervals of the missing values, calibrated on held-out entries.
 
-        They have the type of the table, whole numbers where it has whole numbers, and the observed values
-        where it has them. Categories without an order have no intervals, but `probabilities`.
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability that an interval contains the missing value.
+
+        Returns
+        -------
+        lower, upper : tables like `completed_`
+            Ends of the intervals, rounded outwards in integer columns. Both equal the observed value where
+            there is one. Booleans, unordered categories and cyclic columns have no intervals: their missing
+            entries stay missing. For booleans and categories use `probabilities`.
         """
         check_is_fitted(self)
         ends = self.result_.intervals(level, self._limits())
@@ -207,28 +217,30 @@ class TableImputer(TransformerMixin, BaseEstimator):
         return self._completed(ends[0], fields, -1), self._completed(ends[1], fields, 1)
 
     def deviations(self) -> Any:
-        """A table of numbers: the standard deviation of each fill, in units of its column; 0 where observed.
+        """Standard deviation of each imputed value, in the units of its column; 0 where observed.
 
-        Of categories it is the probability that the fill is wrong.
+        For categories it is the probability that the imputed category is wrong.
         """
         check_is_fitted(self)
         errors, completed = self.imputer_.errors_, self.imputer_.completed_
         problem = errors.problem
-        half = np.tile(problem.scaling.deviation, (len(completed), 1))
-        half[problem.rows] = errors.expected * problem.scaling.deviation
-        found = {}
+        std = np.tile(problem.scaling.deviation, (len(completed), 1))
+        std[problem.rows] = errors.expected * problem.scaling.deviation
+        columns = {}
         for field in self._encoding:
             missing = self._fitted_table().column(field.name).missing
-            found[str(field.name)] = np.where(missing, deviation(field, completed, half), 0.0)
-        return self._fitted_table().like(found)
+            columns[str(field.name)] = np.where(missing, deviation(field, completed, std), 0.0)
+        return self._fitted_table().like(columns)
 
     def probabilities(self, name: Any) -> Any:
-        """A table with a column for every level of a category or boolean: how likely each row has it."""
+        """Probabilities of the levels of a categorical or boolean column: a table, one column per level."""
         check_is_fitted(self)
         field = next((field for field in self._encoding if field.name == name), None)
         if field is None or not field.variable.chosen:
             chosen = [field.name for field in self._encoding if field.variable.chosen]
-            raise InvalidInput(f"Probabilities are of categories and booleans, {chosen}; got {name!r}.")
+            raise InvalidInput(
+                f"Probabilities exist for categorical and boolean columns only, {chosen}; got {name!r}."
+            )
         variable: Any = field.variable
         shares = variable.probabilities(self.imputer_.completed_[:, field.columns])
         return self._fitted_table().like(
@@ -236,38 +248,54 @@ class TableImputer(TransformerMixin, BaseEstimator):
         )
 
     def draws(self, m: int = 5, *, random_state: Any = None) -> list[Any]:
-        """Completed tables, m of them, whose fills are drawn from what the missing values may be.
+        """Completed tables whose imputed values are drawn at random from their predictive distribution.
 
-        For multiple imputation: fit your model to each, and let `manifill.pool` pool the results. The same
-        `random_state` gives the same tables; None is that of the imputer.
+        For multiple imputation: fit your model to each table, and combine the results with `manifill.pool`.
+
+        Parameters
+        ----------
+        m : int, default=5
+            Number of tables.
+        random_state : int, Generator, RandomState or None, default=None
+            Seed. The same int gives the same tables; None uses that of the imputer.
         """
         check_is_fitted(self)
         limits = self._limits()
         chosen = tuple(
             tuple(range(field.first, field.columns.stop)) for field in self._encoding if field.variable.chosen
         )
-        tables = self.imputer_._drawn(m, limits, random_state, chosen)
+        tables = self.imputer_._draw(m, limits, random_state, chosen)
         return [self._completed(numbers) for numbers in tables]
 
     def save(self, path: Any) -> None:
-        """Write what is needed to fill new rows into a file, which is safe to load whoever made it."""
+        """Save the model for `transform` to a file.
+
+        The file holds no code, so files of unknown origin are safe to load. It does hold the training data,
+        as numbers: give it only to people who may see them.
+        """
         from manifill._estimators import saving
 
         check_is_fitted(self)
         saving.save(Path(path), self.fields_, self.imputer_.result_, self.imputer_.tol)
 
     @classmethod
-    def load(cls, path: Any) -> Self:
-        """An imputer from a file that `save` wrote, to `transform` new rows; its own table is not in it."""
+    def load(cls, path: Any, *, max_bytes: int = 2**34) -> Self:
+        """Load an imputer that `save` wrote, to `transform` new rows. `completed_` is not available then.
+
+        Parameters
+        ----------
+        path : the file.
+        max_bytes : files that unpack to more are refused.
+        """
         from manifill._estimators import saving
 
-        fields, fitted, tol = saving.load(Path(path))
+        fields, fitted, tol = saving.load(Path(path), max_bytes)
         self = cls()
         self.fields_, self._encoding = fields, Encoding(fields)
-        self.imputer_ = IGHImputer._loaded(fitted, tol)
+        self.imputer_ = IGHImputer._from_fitted(fitted, tol)
         self.n_features_in_ = len(fields)
         names = [field.name for field in fields]
-        if names != [f"x{i}" for i in range(len(names))]:  # as the columns of an array are called
+        if names != [f"x{i}" for i in range(len(names))]:  # the names of array columns
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
@@ -275,16 +303,17 @@ class TableImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if not hasattr(self, "_table"):
             raise InvalidInput(
-                "A model from a file fills new rows, by transform; it has no table of its own."
+                "A model loaded from a file has no table of its own; it can only transform new rows."
             )
         return self._table
 
     def _limits(self) -> Array:
-        """(2, width), bounds of what the numbers might be."""
+        """(2, width), limits of intervals and draws of the encoded columns."""
         numbers = self._encoding.encode(self._fitted_table())
         return np.array(self._encoding.hard_bounds(numbers)).T
 
     def _completed(self, numbers: Any, fields: Any = None, outward: int = 0) -> Any:
+        """The training table, completed by decoding `numbers`; see `Encoding.fills`."""
         table = self._fitted_table() if hasattr(self.imputer_, "result_") else self._table
         return table.completed(self._encoding.fills(table, numbers, fields, outward))
 
@@ -300,7 +329,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
 
 
 def _require_kind(field: Field, table: Source) -> None:
-    """Refuse a column of new rows that holds something else than the one fitted."""
+    """Refuse a column of new rows whose type differs from that of the fit."""
     column: Any = table.column(field.name)
     kind = field.kind
     if isinstance(field.variable, Quantity | Cyclic):
@@ -312,8 +341,8 @@ def _require_kind(field: Field, table: Source) -> None:
     if fits or (hasattr(column, "become") and column.become(kind)):
         return
     raise InvalidInput(
-        f"New rows must be of the types fitted; column {field.name!r} was taken for {kind}, and now holds "
-        f"{column.type_name}. Give it the type it had."
+        f"New rows must have the column types of the fit; column {field.name!r} was treated as {kind}, and "
+        f"now holds {column.type_name}. Convert it."
     )
 
 
@@ -343,14 +372,15 @@ def impute(
 
     Parameters
     ----------
-    X : a pandas or polars DataFrame or a pyarrow Table, of numbers, categories, dates and text; or an array
-        or list of lists (n, d), NaN or None where missing.
+    X : pandas or polars DataFrame, pyarrow Table, array, torch tensor or list of lists (n, d)
+        Table of numbers, categories, dates and text. Missing entries are NaN or None.
     types, bounds, time, kernel, solver, layout, max_sweeps, time_limit, device, n_jobs, random_state, \
             verbose : as in `TableImputer`.
 
     Returns
     -------
-    The completed table, of the same kind as `X`, with the same columns and types.
+    filled : table of the class of `X`
+        The completed table, with the same columns and dtypes.
 
     Examples
     --------
@@ -361,8 +391,10 @@ def impute(
     """
     options = {name: value for name, value in locals().items() if name != "X"}
     if is_tensor(X):
-        named = {name: value for name, value in options.items() if name not in ("types", "time")}
+        supported = {name: value for name, value in options.items() if name not in ("types", "time")}
         if types is not None or time is not None:
-            raise InvalidInput("types and time are for tables; tensors hold numbers only. Remove them.")
-        return IGHImputer(**named).fit_transform(X)
+            raise InvalidInput(
+                "types and time are not supported for tensors, which hold numbers only. Remove them."
+            )
+        return IGHImputer(**supported).fit_transform(X)
     return TableImputer(**options).fit_transform(X)

@@ -1,4 +1,4 @@
-"""The paper's experiments, each with its algorithm and with manifill's defaults, on the same holes."""
+"""The paper's experiments, run with its algorithm and manifill's defaults on the same missing entries."""
 
 from manifill._experiments import coil, convergence, olivetti, runtime, swiss_roll, umist, video, weather
 from manifill._experiments.base import Claim, Experiment, Outcome

@@ -1,4 +1,4 @@
-"""What an experiment is, and the two who take part in each."""
+"""Types shared by the experiments, and the two methods that each experiment compares."""
 
 import logging
 import time
@@ -21,19 +21,19 @@ _log = logging.getLogger(__name__)
 PAPER, OURS = "the paper's algorithm", "manifill"
 
 Measure = Callable[[Any, Any, Mask], float]
-"""(truth, fill, holes) → error."""
+"""(truth, filled table, mask of the missing entries) → error."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper's beside what came out.
+    """A claim of the paper and the result found here.
 
     Attributes
     ----------
-    claim : in the paper's sense.
-    found : what came out, with its numbers.
-    holds : does it?
-    reason : why not, or what is to be said besides.
+    claim : the claim, in the sense of the paper.
+    found : the result, with its numbers.
+    holds : whether the result supports the claim.
+    reason : why it does not, or a remark.
     """
 
     claim: str
@@ -44,15 +44,15 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came out of an experiment.
+    """Results of an experiment.
 
     Attributes
     ----------
-    rows : the numbers, a mapping from names for every line of the CSV.
-    figures : by name, matplotlib's; the empty name is that of the experiment.
-    claims : the paper's, beside ours.
-    data : what it was run on.
-    extra : more files, by name, each written by a function of its path.
+    rows : lines of the CSV file, each a mapping from column name to value.
+    figures : matplotlib figures by name; the empty name stands for the experiment's own name.
+    claims : the claims of the paper with the results.
+    data : description of the data set.
+    extra : further files by name; each value is a function that writes the file to a given path.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -68,11 +68,11 @@ class Experiment:
 
     Attributes
     ----------
-    name, title : in a word and in a line.
-    where : in the paper.
-    scales : what to run at "paper" and at "smoke" scale.
+    name, title : short identifier, and a title of one line.
+    where : sections and figures of the paper.
+    scales : configuration at "paper" and at "smoke" scale.
     run : (configuration, data folder, seed) → outcome.
-    needs : optional libraries without which its files cannot be written.
+    needs : optional libraries needed to write the files.
     """
 
     name: str
@@ -85,19 +85,21 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Knobs:
-    """What the paper's algorithm is given: it chose by experiment, and so did we, once for each set.
+    """Hyperparameters of the paper's algorithm.
+
+    The paper chose them by experiment. The values here were also chosen by experiment, once per data set.
 
     Attributes
     ----------
-    multiple : bandwidth in median distances.
-    delta : eigenvalues below this share of the largest are cut off.
+    multiple : bandwidth of the Gaussian kernel, in median distances between rows.
+    delta : eigenvalues below delta × the largest eigenvalue are cut off.
     """
 
     multiple: float
     delta: float
 
     def imputer(self, sweeps: int, seed: int) -> IGHImputer:
-        """The algorithm as the paper has it: random start, one column at a time, eigenvectors, no bounds."""
+        """The algorithm of the paper: random start, one column at a time, eigenvectors, no bounds."""
         return IGHImputer(
             Gaussian(MedianDistance(self.multiple)),
             solver=Spectral(ConditionNumber(self.delta)),
@@ -111,15 +113,15 @@ class Knobs:
 
 @dataclass(frozen=True, eq=False)
 class Fill:
-    """How a table was filled.
+    """Result of filling a table.
 
     Attributes
     ----------
     start, filled : the table before the first sweep and after the last.
-    errors : (sweeps + 1,), before the first sweep and after each. With defaults these are sweeps of the final
-        run, and a large table's has the fill of the validation run to start from.
-    changes : (sweeps,), by how much each sweep moved the fill, in standard deviations.
-    seconds : in all, choosing included.
+    errors : (sweeps + 1,), error before the first sweep and after each sweep. With manifill's defaults these
+        are the sweeps of the final run; on a large table it starts from the fill of the validation run.
+    changes : (sweeps,), change of the imputed values in each sweep, in standard deviations.
+    seconds : total run time, with model selection and without the measuring of errors.
     """
 
     start: Table
@@ -129,48 +131,48 @@ class Fill:
     seconds: float
 
 
-def fill(imputer: IGHImputer, X: Array, M: Mask, measure: Measure = rmse, what: str = "") -> Fill:
-    """Remove what is True in `M` from `X` (n, d), and watch how it is filled."""
+def fill(imputer: IGHImputer, X: Array, M: Mask, measure: Measure = rmse, label: str = "") -> Fill:
+    """Remove the entries of `X` (n, d) where `M` is True, fill them, and measure the error of each sweep."""
     began = time.perf_counter()
-    watching = 0.0
+    measuring = 0.0
     errors: list[float] = []
     start: Table | None = None
     for state in imputer.iter_fit(np.where(M, np.nan, X)):
-        looked = time.perf_counter()
+        paused = time.perf_counter()
         completed = state.X
         start = completed if start is None else start
         if len(errors) <= state.sweep:
             errors.append(measure(X, completed, M))
-        if what:
-            _log.info("%s, sweep %d", what, state.sweep)
-        watching += time.perf_counter() - looked
+        if label:
+            _log.info("%s, sweep %d", label, state.sweep)
+        measuring += time.perf_counter() - paused
     if start is None:
-        raise AssertionError("a run has a start")
+        raise AssertionError("iter_fit yielded no state")
     changes = np.array([record.change for record in state.trace[1:]])
-    return Fill(start, completed, np.array(errors), changes, time.perf_counter() - began - watching)
+    return Fill(start, completed, np.array(errors), changes, time.perf_counter() - began - measuring)
 
 
-def both(
-    knobs: Knobs, sweeps: int, X: Array, M: Mask, seed: int, what: str, measure: Measure = rmse
+def fill_both(
+    knobs: Knobs, sweeps: int, X: Array, M: Mask, seed: int, label: str, measure: Measure = rmse
 ) -> dict[str, Fill]:
-    """The paper's algorithm and our defaults on the same holes."""
-    contenders = {PAPER: knobs.imputer(sweeps, seed), OURS: IGHImputer(random_state=seed)}
-    return {name: fill(imputer, X, M, measure, f"{what}: {name}") for name, imputer in contenders.items()}
+    """Fill the same missing entries with the paper's algorithm and with manifill's defaults."""
+    imputers = {PAPER: knobs.imputer(sweeps, seed), OURS: IGHImputer(random_state=seed)}
+    return {name: fill(imputer, X, M, measure, f"{label}: {name}") for name, imputer in imputers.items()}
 
 
 def errors_of(fills: Sequence[Fill]) -> Array:
-    """(runs, sweeps + 1); a run that ended earlier stays where it is."""
+    """Errors (runs, sweeps + 1); a shorter run is padded with its last error."""
     longest = max(len(one.errors) for one in fills)
     return np.array([np.pad(one.errors, (0, longest - len(one.errors)), "edge") for one in fills])
 
 
 def deviation(errors: Array) -> Array:
-    """(sweeps + 1,), the standard deviation over the runs; NaN where there is one run only."""
+    """Standard deviation (sweeps + 1,) over the runs; NaN for a single run."""
     return errors.std(axis=0) if len(errors) > 1 else np.full(errors.shape[1], np.nan)
 
 
 def sweep_rows(runs: Mapping[tuple[str, float], Sequence[Fill]], error: str) -> list[dict[str, Any]]:
-    """A line for every method, rate and sweep: mean and standard deviation of the error over the runs."""
+    """One line per method, rate and sweep: mean and standard deviation of the error over the runs."""
     rows = []
     for (name, rate), fills in runs.items():
         errors = errors_of(fills)
@@ -182,9 +184,10 @@ def sweep_rows(runs: Mapping[tuple[str, float], Sequence[Fill]], error: str) -> 
 
 
 def removed_entries(shape: tuple[int, int], rate: float, seed: int) -> Mask:
-    """Missing completely at random, but for one value of each row and column that would have lost all.
+    """Mask of entries removed completely at random; every row and column keeps at least one entry.
 
-    What is nowhere observed cannot be known: of eight pictures at 70 % that is one pixel in twenty.
+    A column without observed entries cannot be imputed. Among eight pictures with 70 % missing, that would be
+    0.7⁸ ≈ 6 % of the pixels.
     """
     M = mcar(shape, rate, seed)
     rng = np.random.default_rng([seed, 1])
@@ -195,15 +198,15 @@ def removed_entries(shape: tuple[int, int], rate: float, seed: int) -> Mask:
 
 
 def error_of_means(X: Array, M: Mask) -> float:
-    """What the column means achieve on the holes."""
+    """RMSE of the column means on the missing entries."""
     means = np.mean(X, axis=0, where=~M)
     return rmse(X, np.where(M, means, X), M)
 
 
-def gain(fills: Mapping[str, Fill]) -> str:
-    """How much lower our error is than that of the paper's algorithm, and in how much of its time."""
+def compared(fills: Mapping[str, Fill]) -> str:
+    """Text with the final errors and run times of both methods."""
     theirs, ours = fills[PAPER], fills[OURS]
     return (
-        f"error {ours.errors[-1]:.4g} for {theirs.errors[-1]:.4g}, "
-        f"{ours.seconds:.1f} s for {theirs.seconds:.1f} s"
+        f"RMSE {ours.errors[-1]:.4g} with defaults, {theirs.errors[-1]:.4g} with the paper's algorithm, "
+        f"in {ours.seconds:.1f} s and {theirs.seconds:.1f} s"
     )

@@ -1,4 +1,4 @@
-"""COIL-20's toy car: eight pictures, more and more degrees apart."""
+"""COIL-20's toy car: error and run time for eight pictures at increasing angular distance."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,60 +17,60 @@ from manifill._experiments.base import (
     Fill,
     Knobs,
     Outcome,
-    both,
+    fill_both,
     removed_entries,
 )
 from manifill.datasets import load_coil20, rotating_object
 from manifill.errors import DatasetNotFound, MissingDependency
 
 KNOBS = Knobs(multiple=1.0, delta=1e-2)
-TOY_CAR = 3
-PICTURES = 8
+TOY_CAR = 3  # number of the object in COIL-20, as in the paper
+PICTURES = 8  # pictures per run, as in the paper
 
 
 @dataclass(frozen=True)
 class Config:
-    """Rates of missing pixels, sparsities, places on the turntable to begin, thinning of pixels, sweeps."""
+    """Configuration of the experiment."""
 
-    rates: tuple[float, ...] = (0.05, 0.3, 0.7)
-    sparsities: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9)
-    beginnings: int = 1
-    thinning: int = 4
-    sweeps: int = 3
+    rates: tuple[float, ...] = (0.05, 0.3, 0.7)  # shares of missing pixels
+    sparsities: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9)  # distance between pictures, in steps of 5°
+    beginnings: int = 1  # first pictures, evenly spaced; one run for each
+    thinning: int = 4  # subsampling step of the pixels, along each side
+    sweeps: int = 3  # of the paper's algorithm
 
 
 Runs = dict[tuple[str, float, int], list[Fill]]
 
 
 def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
-    """Every sparsity at every rate."""
-    turns, data = _turns(config.thinning, data_dir)
+    """Run every sparsity at every rate."""
+    views, data = _load_views(config.thinning, data_dir)
     runs: Runs = {}
     for rate in config.rates:
         for sparsity in config.sparsities:
             for i in range(config.beginnings):
                 first = (72 // config.beginnings) * i
-                images = turns[(first + sparsity * np.arange(PICTURES)) % 72]
+                images = views[(first + sparsity * np.arange(PICTURES)) % 72]
                 X = images.reshape(PICTURES, -1)
                 M = removed_entries(X.shape, rate, seed + i)
-                what = f"sparsity {sparsity}, {rate:.0%} missing"
-                for name, one in both(KNOBS, config.sweeps, X, M, seed + i, what).items():
+                label = f"sparsity {sparsity}, {rate:.0%} missing"
+                for name, one in fill_both(KNOBS, config.sweeps, X, M, seed + i, label).items():
                     runs.setdefault((name, rate, sparsity), []).append(one)
     return Outcome(
         rows=_rows(runs),
-        figures={"": _figure(runs, config, turns)},
+        figures={"": _figure(runs, config, views)},
         claims=_claims(runs, config),
         data=data,
     )
 
 
-def _turns(thinning: int, data_dir: Path | None) -> tuple[Array, str]:
-    """72 pictures, 5° apart."""
+def _load_views(thinning: int, data_dir: Path | None) -> tuple[Array, str]:
+    """72 pictures, 5° apart, and the description of the data."""
     try:
         car = load_coil20(data_dir, object=TOY_CAR)
-    except (DatasetNotFound, MissingDependency) as missing:
+    except (DatasetNotFound, MissingDependency) as error:
         images, _ = rotating_object(72, size=128 // thinning)
-        return images, f"SYNTHETIC: a rendered toy car on a turntable, for COIL-20 is not here ({missing})"
+        return images, f"SYNTHETIC: a rendered toy car on a turntable; COIL-20 was not found ({error})"
     images = car.X[:, ::thinning, ::thinning]
     size = f"{images.shape[1]} × {images.shape[2]}"
     which = "" if thinning == 1 else f" (one in {thinning} of 128 along each side)"
@@ -111,7 +111,7 @@ def _claims(runs: Runs, config: Config) -> list[Claim]:
     each = ", ".join(f"{rate:.0%}" for rate in config.rates)
     claims = [
         Claim(
-            "The error rises sharply from sparsity 1 to 3, and little after.",
+            "The error rises sharply from sparsity 1 to 3 and changes little beyond 3.",
             f"RMSE at sparsity 1, 3 and {max(config.sparsities)}, mean over the rates: {'; '.join(found)}.",
             all(rises),
         )
@@ -123,18 +123,19 @@ def _claims(runs: Runs, config: Config) -> list[Claim]:
                 f"Seconds at {each}: {', '.join(f'{s:.2f}' for s in seconds[0])} with the paper's algorithm, "
                 f"{', '.join(f'{s:.2f}' for s in seconds[1])} with defaults.",
                 seconds[0][0] < 0.75 * max(seconds[0]),
-                "Columns without holes are not visited; with eight pictures most have one from 20 % on.",
+                "Columns without missing entries are skipped. "
+                "With eight pictures, few columns are complete from 20 % missing on.",
             )
         )
     return claims
 
 
-def _figure(runs: Runs, config: Config, turns: Array) -> Figure:
+def _figure(runs: Runs, config: Config, views: Array) -> Figure:
     with plots.look():
         figure = Figure(figsize=(10, 6.2), layout="constrained")
         parts: Any = figure.subfigures(2, 1, height_ratios=(1, 2.6))
         top, bottom = parts
-        strip = turns[3 * np.arange(PICTURES)]
+        strip = views[3 * np.arange(PICTURES)]
         plots.mosaic(top.subplots(), strip, columns=PICTURES, limits=(0, 1))
         top.suptitle("eight pictures at sparsity 3: 15° apart", fontsize=10)
         left, right = bottom.subplots(1, 2)

@@ -1,4 +1,4 @@
-"""How many sweeps until the fill settles, for more and more missing values?"""
+"""Number of sweeps until convergence, against the share of missing entries."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,21 +17,23 @@ from manifill._experiments.base import (
     Fill,
     Knobs,
     Outcome,
-    both,
+    fill_both,
     removed_entries,
 )
 from manifill.datasets import swiss_roll
 
 KNOBS = Knobs(multiple=4.0, delta=1e-4)
-# Settled: a sweep moves the fill by less than this, in standard deviations of the columns …
-STILL = 0.02
-# … or of what the error loses in all, no more than this share is left to lose.
-NEAR = 0.05
+# Change of the imputed values, in standard deviations, below which a sweep counts as converged.
+# Set by hand, not tuned.
+SMALL_CHANGE = 0.02
+# Largest distance from the final error at convergence, as a share of the total reduction of the error.
+# Set by hand, not tuned.
+ERROR_MARGIN = 0.05
 
 
 @dataclass(frozen=True)
 class Config:
-    """Rates of missing values, seeds for each, and the most sweeps of the paper's algorithm."""
+    """Shares of missing entries, runs per share, and sweep limit of the paper's algorithm."""
 
     rates: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     seeds: int = 3
@@ -42,13 +44,13 @@ Runs = dict[tuple[str, float], list[Fill]]
 
 
 def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
-    """Every rate with every seed, until nothing moves."""
+    """Run every rate with every seed."""
     runs: Runs = {}
     for rate in config.rates:
         for i in range(config.seeds):
             X, _ = swiss_roll(random_state=seed + i)
             M = removed_entries(X.shape, rate, seed + i)
-            for name, one in both(KNOBS, config.sweeps, X, M, seed + i, f"{rate:.0%} missing").items():
+            for name, one in fill_both(KNOBS, config.sweeps, X, M, seed + i, f"{rate:.0%} missing").items():
                 runs.setdefault((name, rate), []).append(one)
     return Outcome(
         rows=_rows(runs),
@@ -58,17 +60,17 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
     )
 
 
-def settled(one: Fill) -> int:
-    """The first sweep that hardly moves the fill; where there is none, the last."""
-    still = np.flatnonzero(one.changes < STILL)
-    return int(still[0]) + 1 if still.size else len(one.changes)
+def sweeps_to_small_change(one: Fill) -> int:
+    """First sweep with a change below SMALL_CHANGE, or the last sweep."""
+    converged = np.flatnonzero(one.changes < SMALL_CHANGE)
+    return int(converged[0]) + 1 if converged.size else len(one.changes)
 
 
-def arrived(one: Fill) -> int:
-    """The first sweep after which the error stays near where it ends, measured by what it loses in all."""
-    lost = max(float(one.errors[0] - one.errors[-1]), 0.0)
-    away = np.flatnonzero(np.abs(one.errors - one.errors[-1]) > NEAR * lost)
-    return int(away[-1]) + 1 if away.size else 0
+def sweeps_to_final_error(one: Fill) -> int:
+    """First sweep from which the error differs from the final one by at most ERROR_MARGIN × its reduction."""
+    reduction = max(float(one.errors[0] - one.errors[-1]), 0.0)
+    distant = np.flatnonzero(np.abs(one.errors - one.errors[-1]) > ERROR_MARGIN * reduction)
+    return int(distant[-1]) + 1 if distant.size else 0
 
 
 def _mean(runs: Runs, name: str, rates: tuple[float, ...], count: Any) -> Array:
@@ -80,8 +82,12 @@ def _rows(runs: Runs) -> list[dict[str, Any]]:
         {
             "method": name,
             "missing": rate,
-            "sweeps until the fill hardly moves": float(np.mean([settled(one) for one in fills])),
-            "sweeps until 95 % of the loss of error": float(np.mean([arrived(one) for one in fills])),
+            "sweeps until the fill hardly moves": float(
+                np.mean([sweeps_to_small_change(one) for one in fills])
+            ),
+            "sweeps until 95 % of the loss of error": float(
+                np.mean([sweeps_to_final_error(one) for one in fills])
+            ),
             "sweeps made": float(np.mean([len(one.changes) for one in fills])),
             "RMSE": float(np.mean([one.errors[-1] for one in fills])),
             "runs": len(fills),
@@ -91,23 +97,23 @@ def _rows(runs: Runs) -> list[dict[str, Any]]:
 
 
 def _claims(runs: Runs, rates: tuple[float, ...]) -> list[Claim]:
-    sweeps = _mean(runs, PAPER, rates, arrived)
-    upward = float(np.corrcoef(rates, sweeps)[0, 1]) if len(rates) > 2 else float("nan")
+    sweeps = _mean(runs, PAPER, rates, sweeps_to_final_error)
+    correlation = float(np.corrcoef(rates, sweeps)[0, 1]) if len(rates) > 2 else float("nan")
     ours = _mean(runs, OURS, rates, lambda one: len(one.changes))
     each = ", ".join(f"{s:.1f} at {rate:.0%}" for s, rate in zip(sweeps, rates, strict=True))
     late = ", ".join(f"{rate:.0%}" for s, rate in zip(sweeps, rates, strict=True) if s > 10)
     return [
         Claim(
             "The iteration stabilises after 2 to 10 iterations, with 4 being sufficient in many cases.",
-            f"All but 5 % of what the error loses is lost after {each} missing; with defaults "
-            f"{ours.min():.0f} to {ours.max():.0f} sweeps are made.",
+            f"Sweeps until 95 % of the reduction of the error is reached: {each} missing; with defaults "
+            f"{ours.min():.0f} to {ours.max():.0f} sweeps are run.",
             bool(sweeps.max() <= 10),
-            f"It takes longer at {late}: a row of 30 has few values left." if late else "",
+            f"It takes longer at {late}: few of the 30 values of a row are observed." if late else "",
         ),
         Claim(
             "More missing values take more iterations, about linearly.",
-            f"Correlation of rate and sweeps: {upward:.2f}.",
-            bool(upward > 0.8),
+            f"Correlation of rate and sweeps: {correlation:.2f}.",
+            bool(correlation > 0.8),
         ),
     ]
 
@@ -117,20 +123,22 @@ def _figure(runs: Runs, rates: tuple[float, ...]) -> Figure:
         figure = Figure(figsize=(9.5, 4.8), layout="constrained")
         left, right = figure.subplots(1, 2)
         counts = {
-            f"{PAPER}: 95 % of the loss of error done": _mean(runs, PAPER, rates, arrived),
-            f"{PAPER}: change below {STILL}": _mean(runs, PAPER, rates, settled),
-            f"{OURS}: sweeps made": _mean(runs, OURS, rates, lambda one: len(one.changes)),
+            f"{PAPER}: 95 % of the reduction of the error": _mean(runs, PAPER, rates, sweeps_to_final_error),
+            f"{PAPER}: change below {SMALL_CHANGE}": _mean(runs, PAPER, rates, sweeps_to_small_change),
+            f"{OURS}: sweeps run": _mean(runs, OURS, rates, lambda one: len(one.changes)),
         }
         plots.series(left, rates, counts, xlabel="share missing", ylabel="sweeps", ylim=(0, None))
-        left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))  # below, where no line is
+        left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))  # below the axes
         errors = {name: _mean(runs, name, rates, lambda one: one.errors[-1]) for name in (PAPER, OURS)}
-        plots.series(right, rates, errors, xlabel="share missing", ylabel="RMSE on the holes", ylim=(0, None))
+        plots.series(
+            right, rates, errors, xlabel="share missing", ylabel="RMSE on missing entries", ylim=(0, None)
+        )
     return figure
 
 
 EXPERIMENT = Experiment(
     "convergence",
-    "Convergence: sweeps to settle against missing rate",
+    "Convergence: number of sweeps against missing rate",
     "§3.3",
     {"paper": Config(), "smoke": Config((0.2, 0.5, 0.7), seeds=1, sweeps=12)},
     run,

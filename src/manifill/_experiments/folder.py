@@ -1,4 +1,4 @@
-"""Where outcomes go: CSV, PNG, SVG and a record for every experiment, and one page for all."""
+"""Output files: CSV, PNG, SVG and a JSON record for every experiment, and one HTML page for all."""
 
 import csv
 import json
@@ -25,13 +25,13 @@ SCALES = ("smoke", "paper")
 def reproduce(
     experiment: Experiment, folder: Path, *, scale: str = "paper", data_dir: Path | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Run an experiment and write what came out into the folder; returns the record."""
+    """Run an experiment, write its results into the folder and return the record."""
     if scale not in experiment.scales:
         raise InvalidInput(f"scale must be one of {', '.join(experiment.scales)}; got {scale!r}.")
     missing = [library for library in experiment.needs if find_spec(library) is None]
     if missing:
         raise MissingDependency(
-            f"The files of {experiment.name} need {', '.join(missing)}: "
+            f"Experiment {experiment.name} needs {', '.join(missing)}: "
             "pip install 'manifill[plots,images,video]'."
         )
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def reproduce(
 
 
 def write_page(records: Iterable[Mapping[str, Any]], folder: Path) -> Path:
-    """One page that shows the paper's claims beside what came out, its pictures within it."""
+    """Write index.html, a self-contained page with the paper's claims and the results."""
     path = folder / "index.html"
     with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(page(list(records), folder))
@@ -54,7 +54,7 @@ def write_page(records: Iterable[Mapping[str, Any]], folder: Path) -> Path:
 def _record(
     experiment: Experiment, scale: str, config: Any, seed: int, outcome: Outcome, seconds: float
 ) -> dict[str, Any]:
-    """What one must know to do it again, and what came out in words."""
+    """The settings needed to repeat the run, the claims with their results, and the names of the files."""
     name = experiment.name
     return {
         "experiment": name,
@@ -85,14 +85,14 @@ def _write(name: str, outcome: Outcome, record: Mapping[str, Any], folder: Path)
                 figure.savefig(
                     file,
                     format=kind,
-                    bbox_inches="tight",  # labels beside pictures are not cut
+                    bbox_inches="tight",  # do not cut off labels beside pictures
                     metadata={"Date": None} if kind == "svg" else None,
                 )
     for label, write in outcome.extra.items():
         target = folder / _file(name, label)
-        with TemporaryDirectory(dir=folder) as unfinished:
-            write(Path(unfinished, target.name))
-            Path(unfinished, target.name).replace(target)
+        with TemporaryDirectory(dir=folder) as temporary:
+            write(Path(temporary, target.name))
+            Path(temporary, target.name).replace(target)
     with atomic_write(folder / f"{name}.json", "w", encoding="utf-8") as file:
         json.dump(record, file, indent=2, ensure_ascii=False)
 

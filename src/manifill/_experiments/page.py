@@ -1,4 +1,4 @@
-"""One HTML page with everything in it: claims, pictures, numbers."""
+"""Self-contained HTML page of all experiments: claims, pictures, numbers."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,14 @@ from typing import Any
 
 from manifill.report.html import data_uri, render
 
-# Lines of numbers shown; the rest is in the CSV.
-_LINES = 200
-# Files shown within the page; others, which are large pages of their own, are linked to.
-_FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
+# Maximum number of CSV lines shown per experiment.
+_MAX_LINES = 200
+# Media types of the files embedded in the page, by suffix. Other files are linked: they are large HTML pages.
+_EMBEDDED = {".mp4": "video/mp4", ".gif": "image/gif"}
 
 
 def page(records: Sequence[Mapping[str, Any]], folder: Path) -> str:
-    """The page of these records, whose pictures and numbers lie in the folder."""
+    """HTML text for these records; their pictures and numbers are read from the folder."""
     done = [record for record in records if "claims" in record]
     real = [record for record in done if not is_synthetic(record)]
     claims = [claim for record in real for claim in record["claims"]]
@@ -30,25 +30,25 @@ def page(records: Sequence[Mapping[str, Any]], folder: Path) -> str:
 
 
 def is_synthetic(record: Mapping[str, Any]) -> bool:
-    """Was this done with made-up data, for the real ones were not there?"""
+    """Whether the experiment ran on synthetic data because the real data were not found."""
     return str(record["data"]).startswith("SYNTHETIC")
 
 
 def _section(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A record with the contents of its files."""
+    """The record with the contents of its files, as the template needs it."""
     with (folder / f"{record['experiment']}.csv").open(encoding="utf-8", newline="") as file:
         header, *lines = csv.reader(file)
     return {
         **record,
         "synthetic": is_synthetic(record),
         "pictures": [(name, data_uri((folder / f"{name}.png").read_bytes())) for name in record["figures"]],
-        "extras": [(name, _film(folder / name)) for name in record["extra"]],
+        "extras": [(name, _embed(folder / name)) for name in record["extra"]],
         "header": header,
-        "lines": lines[:_LINES],
-        "more": len(lines) - _LINES,
+        "lines": lines[:_MAX_LINES],
+        "more": len(lines) - _MAX_LINES,
         "libraries": ", ".join(f"{library} {number}" for library, number in record["versions"].items()),
     }
 
 
-def _film(path: Path) -> str | None:
-    return data_uri(path.read_bytes(), _FILMS[path.suffix]) if path.suffix in _FILMS else None
+def _embed(path: Path) -> str | None:
+    return data_uri(path.read_bytes(), _EMBEDDED[path.suffix]) if path.suffix in _EMBEDDED else None

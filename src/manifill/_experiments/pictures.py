@@ -1,4 +1,4 @@
-"""What the experiments with pictures share."""
+"""Functions shared by the experiments with pictures."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from manifill._experiments.base import OURS, PAPER, Fill
 
 
 def stages(X: Array, M: Mask, fills: Mapping[str, Fill], shape: tuple[int, ...]) -> dict[str, Array]:
-    """Original, damaged and both restored versions of pictures (n, pixels), each (n, height, width)."""
+    """Original, damaged and both restored versions of `X` (n, pixels), each (n, height, width), by title."""
     tables = {
         "original": X,
-        f"damaged, {M.mean():.0%} gone": np.where(M, np.nan, X),
+        f"damaged, {M.mean():.0%} missing": np.where(M, np.nan, X),
         f"restored, {PAPER}": fills[PAPER].filled,
         f"restored, {OURS}": fills[OURS].filled,
     }
@@ -23,7 +23,7 @@ def stages(X: Array, M: Mask, fills: Mapping[str, Fill], shape: tuple[int, ...])
 
 
 def quality(fills: Mapping[str, Fill], rate: float, **more: Any) -> list[dict[str, Any]]:
-    """A line for each method: error, decibels, sweeps, seconds."""
+    """One CSV line per method: RMSE, PSNR, sweeps, seconds."""
     return [
         {
             **more,
@@ -39,12 +39,12 @@ def quality(fills: Mapping[str, Fill], rate: float, **more: Any) -> list[dict[st
 
 
 def psnr(error: float) -> float:
-    """Decibels of a root mean square error, of pixels from 0 to 1."""
+    """Peak signal-to-noise ratio in decibels of an RMSE, for pixels from 0 to 1."""
     return float(-20 * np.log10(max(error, 1e-12)))
 
 
 def strips(shown: Mapping[str, Array], count: int, width: float = 10.0) -> Figure:
-    """Some of the pictures (n, height, tall) of each stage, a strip for each, one below the other."""
+    """Figure with one strip of `count` evenly chosen pictures for each stage (n, height, width)."""
     n, tall, broad = next(iter(shown.values())).shape
     chosen = np.linspace(0, n - 1, min(count, n)).astype(int)
     margin = 1.3

@@ -1,4 +1,4 @@
-"""How does run time grow with the number of records, and with the share that is missing?"""
+"""Run time against the number of records and the share of missing entries."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from manifill._experiments.base import (
     Fill,
     Knobs,
     Outcome,
-    both,
+    fill_both,
     removed_entries,
 )
 from manifill.datasets import load_umist, rotating_object
@@ -28,26 +28,26 @@ KNOBS = Knobs(multiple=1.0, delta=1e-2)
 
 @dataclass(frozen=True)
 class Config:
-    """Numbers of pictures, rates of missing pixels, thinning of pixels along a side, the paper's sweeps."""
+    """Configuration of the experiment."""
 
-    sizes: tuple[int, ...] = (25, 50, 100, 150, 200)
-    rates: tuple[float, ...] = (0.02, 0.3, 0.7)
-    thinning: int = 2
-    sweeps: int = 1
+    sizes: tuple[int, ...] = (25, 50, 100, 150, 200)  # numbers of pictures
+    rates: tuple[float, ...] = (0.02, 0.3, 0.7)  # shares of missing pixels
+    thinning: int = 2  # subsampling step of the pixels, along each side
+    sweeps: int = 1  # of the paper's algorithm
 
 
 Runs = dict[tuple[str, float, int], Fill]
 
 
 def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
-    """Every number of pictures at every rate."""
+    """Run every number of pictures at every rate."""
     images, data = _pictures(max(config.sizes), config.thinning, data_dir)
     runs: Runs = {}
     for n in config.sizes:
         X = images[np.linspace(0, len(images) - 1, n).astype(int)].reshape(n, -1)
         for rate in config.rates:
             M = removed_entries(X.shape, rate, seed)
-            fills = both(KNOBS, config.sweeps, X, M, seed, f"{n} pictures, {rate:.0%} missing")
+            fills = fill_both(KNOBS, config.sweeps, X, M, seed, f"{n} pictures, {rate:.0%} missing")
             for name, one in fills.items():
                 runs[name, rate, n] = one
     return Outcome(
@@ -61,16 +61,16 @@ def run(config: Config, data_dir: Path | None, seed: int) -> Outcome:
 def _pictures(most: int, thinning: int, data_dir: Path | None) -> tuple[Array, str]:
     try:
         faces = load_umist(data_dir, full=True)
-    except (DatasetNotFound, MissingDependency) as missing:
+    except (DatasetNotFound, MissingDependency) as error:
         images, _ = rotating_object(most, size=128 // thinning)
-        return images, f"SYNTHETIC: a rendered object on a turntable, for UMIST is not here ({missing})"
+        return images, f"SYNTHETIC: a rendered object on a turntable; UMIST was not found ({error})"
     images = faces.X[:, ::thinning, ::thinning]
     pixels = images.shape[1] * images.shape[2]
     return images, f"UMIST faces, {pixels:,} pixels each (the paper: 10,304), {faces.source}"
 
 
 def _seconds(runs: Runs, name: str, rate: float, sizes: tuple[int, ...]) -> Array:
-    """Of a sweep of the paper's algorithm, whose number of sweeps is ours to choose; of defaults, of all."""
+    """Seconds per sweep of the paper's algorithm, whose number of sweeps is set here; total with defaults."""
     each = (runs[name, rate, n] for n in sizes)
     return np.array([one.seconds / (len(one.changes) if name == PAPER else 1) for one in each])
 
@@ -89,13 +89,13 @@ def _rows(runs: Runs) -> list[dict[str, Any]]:
     ]
 
 
-def _power(sizes: tuple[int, ...], seconds: Array) -> float:
+def _exponent(sizes: tuple[int, ...], seconds: Array) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
 def _claims(runs: Runs, config: Config) -> list[Claim]:
-    powers = {
-        name: [_power(config.sizes, _seconds(runs, name, rate, config.sizes)) for rate in config.rates]
+    exponents = {
+        name: [_exponent(config.sizes, _seconds(runs, name, rate, config.sizes)) for rate in config.rates]
         for name in (PAPER, OURS)
     }
     largest = max(config.sizes)
@@ -107,19 +107,19 @@ def _claims(runs: Runs, config: Config) -> list[Claim]:
     return [
         Claim(
             "Run time increases approximately linearly with the number of records.",
-            f"It grows with the power {min(powers[PAPER]):.2f} to {max(powers[PAPER]):.2f} of the number for "
-            f"the paper's algorithm, {min(powers[OURS]):.2f} to {max(powers[OURS]):.2f} for defaults.",
-            bool(0.6 < np.mean(powers[PAPER]) < 1.4),
-            "For many records eigenvectors must cost the cube of the number of known ones; at these sizes "
-            "what every column costs anyway still counts.",
+            f"It grows as nᵃ with a = {min(exponents[PAPER]):.2f} to {max(exponents[PAPER]):.2f} for the "
+            f"paper's algorithm, {min(exponents[OURS]):.2f} to {max(exponents[OURS]):.2f} for defaults.",
+            bool(0.6 < np.mean(exponents[PAPER]) < 1.4),
+            "Eigenvectors cost the cube of the number of observed rows, which dominates for many records; at "
+            "these sizes the fixed cost per column still matters.",
         ),
         Claim(
-            "It increases with the missing rate, but hardly beyond 20 %.",
-            f"{largest} pictures at {each}: {', '.join(f'{s:.1f}' for s in theirs)} s a sweep with the "
-            f"paper's algorithm, {', '.join(f'{s:.1f}' for s in ours)} s in all with defaults.",
+            "Run time increases with the missing rate, but hardly beyond 20 %.",
+            f"{largest} pictures at {each}: {', '.join(f'{s:.1f}' for s in theirs)} s per sweep with the "
+            f"paper's algorithm, {', '.join(f'{s:.1f}' for s in ours)} s in total with defaults.",
             bool(theirs[0] < min(beyond) and max(beyond) < 1.25 * min(beyond)),
-            "With more values missing fewer rows are known, and what must be factored is smaller: the more "
-            "is missing, the faster, where every column has a hole.",
+            "With more missing entries, each column has fewer observed rows and a smaller matrix to factor. "
+            "Run time therefore falls once every column has a missing entry.",
         ),
     ]
 
@@ -129,7 +129,7 @@ def _figure(runs: Runs, config: Config) -> Figure:
         figure = Figure(figsize=(9.5, 4.2), layout="constrained")
         for axes, name in zip(figure.subplots(1, 2), (PAPER, OURS), strict=True):
             lines = {f"{rate:.0%}": _seconds(runs, name, rate, config.sizes) for rate in config.rates}
-            label = "seconds a sweep" if name == PAPER else "seconds in all"
+            label = "seconds per sweep" if name == PAPER else "seconds in total"
             plots.series(axes, config.sizes, lines, xlabel="pictures", ylabel=label, ylim=(0, None))
             axes.set_title(name)
             if axes.get_legend():

@@ -1,4 +1,4 @@
-"""Swiss roll: does the error fall tenfold, and do points find their places?"""
+"""Swiss roll: error of each sweep, and paths of imputed points in the diffusion map."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -18,16 +18,18 @@ from manifill.kernels import MedianDistance
 from manifill.metrics import paper_error
 
 KNOBS = base.Knobs(multiple=4.0, delta=1e-4)
+# Share of missing entries in the figure of paths. Set by hand.
 TRAILS_RATE = 0.4
-# Wide steps show the shape of the roll; narrow ones unroll it into a line.
-STEP = MedianDistance(0.4)
-FOLLOWED = 5
+# Bandwidth of the diffusion map. A wide one shows the shape of the roll, a narrow one unrolls it into a line.
+# Set by hand, not tuned.
+DIFFUSION_BANDWIDTH = MedianDistance(0.4)
+TRACED_POINTS = 5  # per panel
 PANELS = 3
 
 
 @dataclass(frozen=True)
 class Config:
-    """Rates of missing values, seeds for each, and sweeps of the paper's algorithm."""
+    """Shares of missing entries, runs per share, and sweeps of the paper's algorithm."""
 
     rates: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
     seeds: int = 6
@@ -38,18 +40,18 @@ Runs = dict[tuple[str, float], list[base.Fill]]
 
 
 def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
-    """Every rate with every seed, and three rolls in pictures."""
+    """Run every rate with every seed, and draw the paths of points on three rolls."""
     runs: Runs = {}
     for rate in config.rates:
         for i in range(config.seeds):
             X, _ = swiss_roll(random_state=seed + i)
             M = mcar(X.shape, rate, seed + i)
-            fills = base.both(
+            fills = base.fill_both(
                 KNOBS, config.sweeps, X, M, seed + i, f"{rate:.0%} missing, run {i + 1}", _error
             )
             for name, one in fills.items():
                 runs.setdefault((name, rate), []).append(one)
-    panels = [_followed(seed + i, config.sweeps) for i in range(PANELS)]
+    panels = [_panel(seed + i, config.sweeps) for i in range(PANELS)]
     return base.Outcome(
         rows=base.sweep_rows(runs, "error"),
         figures={"": _curves(runs, config.rates), "trails": _trails(panels)},
@@ -75,7 +77,7 @@ def _claims(runs: Runs, rates: tuple[float, ...]) -> list[base.Claim]:
             f"{drops[base.PAPER]:.1f}-fold with the paper's algorithm, from a random start; "
             f"{drops[base.OURS]:.1f}-fold with defaults, from the column means; within five sweeps.",
             bool(min(drops.values()) >= 10),
-            "With defaults the first sweep can be a linear guess, which suits a roll in 3 of 30 dimensions.",
+            "With defaults the first sweep can be linear, which suits a roll in 3 of 30 dimensions.",
         )
     ]
     if len(runs[base.PAPER, rates[0]]) == 1:
@@ -86,12 +88,13 @@ def _claims(runs: Runs, rates: tuple[float, ...]) -> list[base.Claim]:
     found = ", ".join(
         f"{mean:.2f} ± {std:.2f} at {rate:.0%}" for (mean, std), rate in zip(last, rates, strict=True)
     )
-    upward = float(np.corrcoef(rates, [std for _, std in last])[0, 1])
+    correlation = float(np.corrcoef(rates, [std for _, std in last])[0, 1])
     claims.append(
         base.Claim(
             "Data sets with more missing values are less consistent in their outcome.",
-            f"Final error of the paper's algorithm: {found}; correlation of rate and deviation {upward:.2f}.",
-            upward > 0.5,
+            f"Final error of the paper's algorithm: {found}; "
+            f"correlation of rate and standard deviation {correlation:.2f}.",
+            correlation > 0.5,
         )
     )
     return claims
@@ -104,9 +107,9 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
         for column, name in zip(axes.T, (base.PAPER, base.OURS), strict=True):
             errors = {f"{rate:.0%}": base.errors_of(runs[name, rate]) for rate in rates}
             plots.convergence(column[0], errors, spread=False)
-            column[0].set(title=name, ylabel="L² error, mean of the runs", xlabel="")
+            column[0].set(title=name, ylabel="L² error, mean over the runs", xlabel="")
             plots.convergence(column[1], {key: base.deviation(one) for key, one in errors.items()})
-            column[1].set_ylabel("its standard deviation")
+            column[1].set_ylabel("standard deviation of the error")
             column[1].get_legend().remove()
             column[0].get_legend().set_title("missing")
         for row in axes:
@@ -119,7 +122,14 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """A reconstructed roll in three dimensions, and some points on their way."""
+    """A restored roll in its diffusion map, and some points at their start, final and true positions.
+
+    Attributes
+    ----------
+    cloud : (n, 3), all points of the restored roll.
+    start, final, truth : (m, 3), the traced points.
+    position : (n,), arc length along the spiral, for the colour.
+    """
 
     cloud: Array
     start: Array
@@ -128,15 +138,15 @@ class _Panel:
     position: Array
 
 
-def _followed(seed: int, sweeps: int) -> _Panel:
-    """All in the diffusion map of the reconstructed set; start and truth by its extension."""
+def _panel(seed: int, sweeps: int) -> _Panel:
+    """Diffusion map of a restored roll; start and truth of the traced points by its Nyström extension."""
     X, position = swiss_roll(random_state=seed)
     M = mcar(X.shape, TRAILS_RATE, seed)
-    filled = base.fill(KNOBS.imputer(sweeps, seed), X, M, what=f"trails at {TRAILS_RATE:.0%}")
-    chosen = np.random.default_rng(seed).choice(np.flatnonzero(M.any(axis=1)), FOLLOWED, replace=False)
-    model = DiffusionMap(3, bandwidth=STEP).fit(filled.filled)
-    start, truth = (model.transform(table[chosen]) for table in (filled.start, X))
-    return _Panel(model.embedding_, start, model.embedding_[chosen], truth, position[:, 0])
+    filled = base.fill(KNOBS.imputer(sweeps, seed), X, M, label=f"trails at {TRAILS_RATE:.0%}")
+    traced = np.random.default_rng(seed).choice(np.flatnonzero(M.any(axis=1)), TRACED_POINTS, replace=False)
+    model = DiffusionMap(3, bandwidth=DIFFUSION_BANDWIDTH).fit(filled.filled)
+    start, truth = (model.transform(table[traced]) for table in (filled.start, X))
+    return _Panel(model.embedding_, start, model.embedding_[traced], truth, position[:, 0])
 
 
 def _trails(panels: list[_Panel]) -> Figure:
@@ -148,7 +158,7 @@ def _trails(panels: list[_Panel]) -> Figure:
             axes.view_init(elev=28, azim=40)
         figure.suptitle(
             f"Swiss rolls restored at {TRAILS_RATE:.0%} missing, in their diffusion maps: start ★, final ●, "
-            "truth ■; colour: place along the spiral"
+            "truth ■; colour: position along the spiral"
         )
     return figure
 
@@ -161,7 +171,7 @@ def _interactive(panel: _Panel, path: Path) -> None:
         panel.truth,
         panel.position,
         f"Swiss roll restored at {TRAILS_RATE:.0%} missing<br><sup>start ◆, final ●, truth ■ of five points; "
-        "the cloud is coloured by place along the spiral</sup>",
+        "the cloud is coloured by position along the spiral</sup>",
     )
     page = figure.to_html(include_plotlyjs=True, default_height="88vh")
     heading = "<head><title>Swiss roll, restored</title>"
@@ -170,7 +180,7 @@ def _interactive(panel: _Panel, path: Path) -> None:
 
 EXPERIMENT = base.Experiment(
     "swiss_roll",
-    "Swiss roll: error against iteration, and where points go",
+    "Swiss roll: error against iteration, and paths of points",
     "§3.1, figure 1",
     {"paper": Config(), "smoke": Config(rates=(0.2, 0.5), seeds=1, sweeps=5)},
     run,

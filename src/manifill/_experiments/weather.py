@@ -1,4 +1,4 @@
-"""Hourly weather: how much of the error of a random start is gone after two or three sweeps?"""
+"""Hourly weather: by how much do two or three sweeps reduce the error of a random start?"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,20 +19,20 @@ SAN_DIEGO, NEW_YORK = "USW00023188", "USW00094789"
 
 @dataclass(frozen=True)
 class Config:
-    """Rates of missing values, seeds, hours from the beginning of the year, every how many-th, sweeps."""
+    """Configuration of the experiment."""
 
-    rates: tuple[float, ...] = (0.1, 0.2, 0.3)
-    seeds: int = 2
-    hours: int = 1991
-    thinning: int = 1
-    sweeps: int = 3
+    rates: tuple[float, ...] = (0.1, 0.2, 0.3)  # shares of missing entries
+    seeds: int = 2  # runs per rate
+    hours: int = 1991  # from the beginning of the year
+    thinning: int = 1  # subsampling step of the hours
+    sweeps: int = 3  # of the paper's algorithm
 
 
 Runs = dict[tuple[str, float], list[base.Fill]]
 
 
 def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
-    """Every rate with every seed."""
+    """Run every rate with every seed."""
     X, data, why = _weather(config, data_dir)
     runs: Runs = {}
     masks: dict[float, Mask] = {}
@@ -40,15 +40,15 @@ def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
         for i in range(config.seeds):
             M = base.removed_entries(X.shape, rate, seed + i)
             masks.setdefault(rate, M)
-            what = f"weather, {rate:.0%} missing, run {i + 1}"
-            for name, one in base.both(KNOBS, config.sweeps, X, M, seed + i, what, nrmse).items():
+            label = f"weather, {rate:.0%} missing, run {i + 1}"
+            for name, one in base.fill_both(KNOBS, config.sweeps, X, M, seed + i, label, nrmse).items():
                 runs.setdefault((name, rate), []).append(one)
-    most = max(config.rates)
+    highest = max(config.rates)
     shown = {
         "original": X,
-        f"damaged, {most:.0%} gone": np.where(masks[most], np.nan, X),
-        f"restored, {base.PAPER}": runs[base.PAPER, most][0].filled,
-        f"restored, {base.OURS}": runs[base.OURS, most][0].filled,
+        f"damaged, {highest:.0%} missing": np.where(masks[highest], np.nan, X),
+        f"restored, {base.PAPER}": runs[base.PAPER, highest][0].filled,
+        f"restored, {base.OURS}": runs[base.OURS, highest][0].filled,
     }
     return base.Outcome(
         rows=base.sweep_rows(runs, "error in standard deviations"),
@@ -59,10 +59,10 @@ def run(config: Config, data_dir: Path | None, seed: int) -> base.Outcome:
 
 
 def _weather(config: Config, data_dir: Path | None) -> tuple[Array, str, str]:
-    """Complete columns that are not constant, of the first hours of the year."""
+    """Complete, non-constant columns of the first hours of the year; description of the data; remark."""
     for station, city, why in (
         (SAN_DIEGO, "San Diego, the paper's station", ""),
-        (NEW_YORK, "New York JFK", "The paper's station is San Diego; here New York stands in for it."),
+        (NEW_YORK, "New York JFK", "The paper's station is San Diego; New York is used instead."),
     ):
         try:
             weather = load_noaa_normals(station, data_dir)
@@ -70,15 +70,15 @@ def _weather(config: Config, data_dir: Path | None) -> tuple[Array, str, str]:
             continue
         X = weather.X[: config.hours : config.thinning]
         X = X[:, ~np.isnan(X).any(axis=0) & (np.nanstd(X, axis=0) > 0)]
-        what = f"NOAA hourly normals, {city}, {X.shape[0]} hours × {X.shape[1]} quantities"
-        return X, f"{what}, {weather.source}", why
-    X = _made_up(config.hours, np.random.default_rng(0))[:: config.thinning]
-    why = f"These are not observations: set MANIFILL_DATA to a folder with {SAN_DIEGO}.csv."
-    return X, f"SYNTHETIC: {X.shape[0]} hours × {X.shape[1]} made-up quantities, for no station is here", why
+        label = f"NOAA hourly normals, {city}, {X.shape[0]} hours × {X.shape[1]} quantities"
+        return X, f"{label}, {weather.source}", why
+    X = _synthetic(config.hours, np.random.default_rng(0))[:: config.thinning]
+    why = f"These are not observations; set MANIFILL_DATA to a folder with {SAN_DIEGO}.csv."
+    return X, f"SYNTHETIC: {X.shape[0]} hours × {X.shape[1]} made-up quantities; no station was found", why
 
 
-def _made_up(hours: int, rng: np.random.Generator) -> Array:
-    """Quantities that follow the day and the year, each curved in its own way, with a little noise."""
+def _synthetic(hours: int, rng: np.random.Generator) -> Array:
+    """Synthetic weather (hours, 23): nonlinear functions of daily and yearly cycles, with noise."""
     hour = np.arange(hours)
     day, year = 2 * np.pi * hour / 24, 2 * np.pi * hour / 8760
     waves = np.column_stack([np.sin(day), np.cos(day), np.sin(year), np.cos(year), np.sin(7 * year)])
@@ -87,27 +87,27 @@ def _made_up(hours: int, rng: np.random.Generator) -> Array:
 
 
 def _claims(runs: Runs, rates: tuple[float, ...], why: str) -> list[base.Claim]:
-    """Both against the random start of the paper's algorithm."""
-    third, end = [], []
+    """Reduction of the error by both methods, relative to the random start of the paper's algorithm."""
+    after_three, final = [], []
     for rate in rates:
         theirs, ours = (base.errors_of(runs[name, rate]).mean(axis=0) for name in (base.PAPER, base.OURS))
-        third.append(1 - theirs[min(3, len(theirs) - 1)] / theirs[0])
-        end.append(1 - ours[-1] / theirs[0])
+        after_three.append(1 - theirs[min(3, len(theirs) - 1)] / theirs[0])
+        final.append(1 - ours[-1] / theirs[0])
     at = ", ".join(f"{rate:.0%}" for rate in rates)
     return [
         base.Claim(
             "In 2–3 iterations the error of a random start is reduced by about 70 %.",
             f"At {at} missing, after three sweeps of the paper's algorithm: "
-            f"{', '.join(f'{share:.0%}' for share in third)}; with defaults, in the end: "
-            f"{', '.join(f'{share:.0%}' for share in end)}.",
-            bool(min(third + end) >= 0.7),
+            f"{', '.join(f'{share:.0%}' for share in after_three)}; with defaults, after the last sweep: "
+            f"{', '.join(f'{share:.0%}' for share in final)}.",
+            bool(min(after_three + final) >= 0.7),
             why,
         )
     ]
 
 
 def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
-    """Sweep by sweep for the paper's algorithm; of defaults, whose sweeps were validated, where they end."""
+    """Error of each sweep of the paper's algorithm, and the final error with defaults."""
     with plots.look():
         figure = Figure(figsize=(9.5, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -116,14 +116,14 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
         for rate, (color, _, line) in zip(rates, plots.STYLES, strict=False):
             level = base.errors_of(runs[base.OURS, rate])[:, -1].mean()
             left.axhline(
-                level, color=color, ls=line, lw=1, alpha=0.7, label=f"{base.OURS}, {rate:.0%}, in the end"
+                level, color=color, ls=line, lw=1, alpha=0.7, label=f"{base.OURS}, {rate:.0%}, final"
             )
-        left.set(ylabel="error on the holes, standard deviations", ylim=(0, None))
+        left.set(ylabel="error on missing entries, standard deviations", ylim=(0, None))
         if left.get_legend():
             left.get_legend().remove()
         deviations = {name: base.deviation(table) for name, table in tables.items()}
         plots.convergence(right, deviations, log=False)
-        right.set(ylabel="its standard deviation over the runs", ylim=(0, None))
+        right.set(ylabel="standard deviation of the error over the runs", ylim=(0, None))
         if right.get_legend():
             right.get_legend().remove()
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
@@ -131,7 +131,7 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
 
 
 def _pictures(shown: dict[str, Array]) -> Figure:
-    """Tables as pictures, a line of pixels for each quantity."""
+    """Tables as pictures, one line of pixels per quantity."""
     original = next(iter(shown.values()))
     low, high = original.min(axis=0), original.max(axis=0)
     with plots.look():

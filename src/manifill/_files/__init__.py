@@ -1,4 +1,4 @@
-"""Tables in files: complaints name line and column, output is written whole or not at all."""
+"""Read and write tables as files. Errors name line and column, and output files are written atomically."""
 
 import atexit
 import csv
@@ -37,11 +37,11 @@ __all__ = [
 
 FORMATS = (*DELIMITERS, *binary.ARROW, *binary.EXCEL, *binary.NUMPY)
 PIPE = Path("-")
-"""Standard input or output, as csv."""
+"""Standard input or output, as CSV."""
 
 TableFile = TextTable | FrameFile
 Extra = dict[str, tuple[Any, Indices, Plain]]
-"""Columns more: name → the column they are like, the rows where they have values, and these."""
+"""Additional columns: name → (column whose format they take, rows where they have values, the values)."""
 
 
 def read(
@@ -53,15 +53,15 @@ def read(
     delimiter: str | None = None,
     text_columns: Collection[str] = (),
 ) -> TableFile:
-    """Read a table; the options are those of `TextTable`, and matter to text files only."""
-    called = "standard input" if path == PIPE else None
+    """Read a table; the options are those of `TextTable` and apply to text files only."""
+    display_name = "standard input" if path == PIPE else None
     if path == PIPE:
         path = _standard_input()
     kind = _kind(path)
     if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; name a file in it.")
+        raise InvalidInput(f"{path} is a folder; give the name of a file in it.")
     if not path.is_file():
-        raise InvalidInput(f"There is no file {path}. Is it in another folder?")
+        raise InvalidInput(f"There is no file {path}. Check the path.")
     if kind in DELIMITERS:
         return TextTable(
             path,
@@ -70,52 +70,52 @@ def read(
             encoding=encoding,
             delimiter=delimiter,
             text_columns=text_columns,
-            called=called,
+            display_name=display_name,
         )
     return binary.read(path)
 
 
 def check_output(path: Path) -> None:
-    """Refuse, before any work is done, a place that cannot be written to."""
+    """Raise InvalidInput, before any work is done, if the path cannot be written to."""
     if path != PIPE:
         _kind(path)
         check_writable(path)
 
 
 def write(table: TableFile, fills: Fills, path: Path, extra: Extra | None = None) -> None:
-    """Write a table with its fills, and columns more, in the format that the ending of `path` names."""
+    """Write a table with imputed values and additional columns, in the format of the ending of `path`."""
     check_output(path)
     if isinstance(table, TextTable) and path != PIPE and path.suffix.lower() not in DELIMITERS:
         table = binary.as_arrow(table)
-    more = {name: _column(table, *one) for name, one in (extra or {}).items()}
+    columns = {name: _column(table, *one) for name, one in (extra or {}).items()}
     if path == PIPE:
-        _stream(table, fills, sys.stdout, ",", more)
+        _stream(table, fills, sys.stdout, ",", columns)
     elif path.suffix.lower() in DELIMITERS:
         with atomic_write(path, "w", encoding="utf-8", newline="") as file:
-            mark = (
+            delimiter = (
                 _delimiter(table, path) if isinstance(table, TextTable) else DELIMITERS[path.suffix.lower()]
             )
-            _stream(table, fills, file, mark, more)
+            _stream(table, fills, file, delimiter, columns)
     else:
-        binary.write(table, fills, path, more)
+        binary.write(table, fills, path, columns)
 
 
-def write_without(table: TableFile, gone: Mapping[Any, Indices], path: Path) -> None:
-    """Write a table with these rows of its columns emptied."""
+def write_without(table: TableFile, removed: Mapping[Any, Indices], path: Path) -> None:
+    """Write a table without some of its values; `removed` maps columns to rows."""
     check_output(path)
     if isinstance(table, TextTable) and (path == PIPE or path.suffix.lower() in DELIMITERS):
-        texts = {name: dict.fromkeys(rows.tolist(), "") for name, rows in gone.items()}
+        texts = {name: dict.fromkeys(rows.tolist(), "") for name, rows in removed.items()}
         if path == PIPE:
             table.rewrite(texts, sys.stdout, table.delimiter, {})
             return
         with atomic_write(path, "w", encoding="utf-8", newline="") as file:
             table.rewrite(texts, file, _delimiter(table, path), {})
         return
-    write(binary.without(table, gone), {}, path)
+    write(binary.without(table, removed), {}, path)
 
 
 def _delimiter(table: TextTable, path: Path) -> str:
-    """What the ending says; where it leaves a choice, what the table had."""
+    """Delimiter of the output: a tab for .tsv; for .csv that of the table, or a comma if that is a tab."""
     own = DELIMITERS[path.suffix.lower()]
     return table.delimiter if own == "," and table.delimiter != "\t" else own
 
@@ -123,7 +123,7 @@ def _delimiter(table: TextTable, path: Path) -> str:
 def _stream(
     table: TableFile, fills: Fills, file: IO[str], delimiter: str, extra: Mapping[str, list[Any]]
 ) -> None:
-    """The completed table as text."""
+    """Write the completed table as delimited text."""
     if isinstance(table, TextTable):
         table.stream(fills, file, delimiter, {name: _texts(values) for name, values in extra.items()})
         return
@@ -136,6 +136,7 @@ def _stream(
 
 
 def _column(table: TableFile, like: Any, rows: Indices, values: Plain) -> list[Any]:
+    """Cells of an additional column, in the format of column `like`; None where it has no value."""
     cells: list[Any] = [None] * len(table)
     for row, value in zip(rows.tolist(), table.column(like).written(values), strict=True):
         cells[row] = value
@@ -148,12 +149,12 @@ def _texts(values: list[Any]) -> list[str]:
 
 def _kind(path: Path) -> str:
     if path.suffix.lower() not in FORMATS:
-        raise InvalidInput(f"{path} must end in one of {', '.join(FORMATS)}, which tells its format.")
+        raise InvalidInput(f"{path} must end in one of {', '.join(FORMATS)}; the ending sets the format.")
     return path.suffix.lower()
 
 
 def _standard_input() -> Path:
-    """What comes through the pipe, in a file that can be read twice."""
+    """Copy standard input to a temporary file, which can be read twice."""
     folder = Path(tempfile.mkdtemp(prefix="manifill-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "standard input.csv"

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Write files atomically: completely or not at all."""
 
 import os
 import tempfile
@@ -12,8 +12,8 @@ from manifill.errors import InvalidInput
 
 @contextmanager
 def atomic_write(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
-    """A file that takes its name only when everything in it is written."""
-    path = path.resolve()  # through a link to what it points to
+    """Open a temporary file that replaces `path` when the block ends without an exception."""
+    path = path.resolve()  # replace the target of a symbolic link, not the link
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, mode, **options) as file:
@@ -26,13 +26,13 @@ def atomic_write(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse, before any work is done, a place that cannot be written to."""
+    """Raise InvalidInput, before any work is done, if the path cannot be written to."""
     if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; name a file in it.")
+        raise InvalidInput(f"{path} is a folder; give the name of a file in it.")
     if not path.parent.is_dir():
-        raise InvalidInput(f"There is no folder {path.parent} to write {path.name} into; make it first.")
+        raise InvalidInput(f"There is no folder {path.parent} to write {path.name} into; create it first.")
     if not os.access(path.parent, os.W_OK):
-        raise InvalidInput(f"The folder {path.parent} cannot be written to; choose another for {path.name}.")
+        raise InvalidInput(f"The folder {path.parent} is not writable; choose another for {path.name}.")
 
 
 def _umask() -> int:

@@ -1,4 +1,4 @@
-"""Tables in files of other kinds: parquet, feather, Excel and NumPy."""
+"""Read and write tables as parquet, feather, Excel and NumPy files."""
 
 import datetime
 import decimal
@@ -22,27 +22,27 @@ NUMPY = (".npy",)
 
 
 class FrameFile(Frame):
-    """A table read from a file, as an arrow table."""
+    """A table read from a file, stored as a pyarrow table."""
 
     header = True
 
     def completed(self, fills: Fills) -> Any:
-        """The fills themselves; `write` puts them in."""
+        """The imputed values themselves; `write` inserts them."""
         return fills
 
     def native(self, fills: Fills) -> Any:
-        """The arrow table, completed."""
+        """The pyarrow table with imputed values inserted."""
         return super().completed(fills)
 
 
 class ArrayFile(FrameFile):
-    """An array of numbers, whose columns have no names."""
+    """An array of numbers; its columns have no names."""
 
     header = False
 
 
 def read(path: Path) -> FrameFile:
-    """Read a file by its ending."""
+    """Read a file in the format of its ending."""
     kind = path.suffix.lower()
     if kind in NUMPY:
         return _read_array(path)
@@ -62,7 +62,7 @@ def read(path: Path) -> FrameFile:
 
 
 def write(table: TextTable | FrameFile, fills: Fills, path: Path, extra: Mapping[str, list[Any]]) -> None:
-    """Write a completed table by the ending of the path."""
+    """Write a completed table in the format of the ending of the path; .npy files get no `extra` columns."""
     kind = path.suffix.lower()
     if kind in NUMPY:
         _write_array(table, fills, path)
@@ -86,7 +86,7 @@ def write(table: TextTable | FrameFile, fills: Fills, path: Path, extra: Mapping
 
 
 def as_arrow(table: TextTable | FrameFile) -> FrameFile:
-    """A text file as an arrow table: numbers as numbers, dates as dates, the rest as text."""
+    """Convert a text file to a pyarrow table of numbers, booleans, dates and times, and strings."""
     if isinstance(table, FrameFile):
         return table
     pa = _arrow()
@@ -101,17 +101,17 @@ def as_arrow(table: TextTable | FrameFile) -> FrameFile:
     columns = {}
     for name in table.names:
         column = table.column(name)
-        gone = column.missing
+        missing = column.missing
         kind = types.get(column.holds)
         if kind is None:
             columns[name] = pa.array(table.texts(name), type=pa.string())
         elif column.holds in ("number", "integer", "boolean"):
             assert column.numbers is not None
-            values = column.numbers if column.holds == "number" else np.where(gone, 0, column.numbers)
-            columns[name] = pa.array(values.astype(kind.to_pandas_dtype()), type=kind, mask=gone)
+            values = column.numbers if column.holds == "number" else np.where(missing, 0, column.numbers)
+            columns[name] = pa.array(values.astype(kind.to_pandas_dtype()), type=kind, mask=missing)
         else:
-            moments = np.where(gone, 0, column.plain()).astype(np.int64)
-            microseconds = pa.array(moments, type=pa.int64(), mask=gone)
+            times = np.where(missing, 0, column.plain()).astype(np.int64)
+            microseconds = pa.array(times, type=pa.int64(), mask=missing)
             if column.holds == "date":
                 columns[name] = microseconds.cast(pa.timestamp("us")).cast(kind)
             else:
@@ -119,11 +119,11 @@ def as_arrow(table: TextTable | FrameFile) -> FrameFile:
     return FrameFile(pa.table(columns))
 
 
-def without(table: TextTable | FrameFile, gone: Mapping[Any, Indices]) -> FrameFile:
-    """A table with these rows of its columns emptied."""
+def without(table: TextTable | FrameFile, removed: Mapping[Any, Indices]) -> FrameFile:
+    """A table without some of its values; `removed` maps columns to rows."""
     pa = _arrow()
     native = as_arrow(table).native({})
-    for name, rows in gone.items():
+    for name, rows in removed.items():
         empty = np.zeros(native.num_rows, dtype=bool)
         empty[rows] = True
         import pyarrow.compute as pc
@@ -137,11 +137,11 @@ def _read_array(path: Path) -> FrameFile:
     try:
         X = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, SyntaxError, tokenize.TokenError):
-        raise InvalidInput(f"{path} must be an array of numbers saved by numpy.save; it is not.") from None
+        raise InvalidInput(f"{path} must hold an array of numbers saved by numpy.save.") from None
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiu":
         raise InvalidInput(
-            f"{path} must hold a table of numbers, rows by columns; it holds an array of type {X.dtype} with "
-            f"the shape {X.shape}. Reshape it."
+            f"{path} must hold numbers in two dimensions, rows and columns; it holds an array of type "
+            f"{X.dtype} and shape {X.shape}. Reshape or convert it."
         )
     pa = _arrow()
     return ArrayFile(pa.table({f"x{i}": pa.array(column) for i, column in enumerate(X.T)}))
@@ -149,9 +149,11 @@ def _read_array(path: Path) -> FrameFile:
 
 def _write_array(table: TextTable | FrameFile, fills: Fills, path: Path) -> None:
     native = as_arrow(table).native(fills)
-    words = [name for name in native.column_names if native[name].to_numpy().dtype.kind not in "fiub"]
-    if words:
-        raise InvalidInput(f"{path} can hold numbers only; {words} are not. Write a .csv or .parquet file.")
+    others = [name for name in native.column_names if native[name].to_numpy().dtype.kind not in "fiub"]
+    if others:
+        raise InvalidInput(
+            f"{path} can hold numbers only; columns {others} do not. Write a .csv or .parquet file."
+        )
     with atomic_write(path, "wb") as file:
         np.save(file, np.column_stack([native[name].to_numpy() for name in native.column_names]))
 
@@ -160,7 +162,7 @@ def _read_excel(path: Path) -> FrameFile:
     openpyxl = _openpyxl()
     try:
         book = openpyxl.load_workbook(path, read_only=True)
-    except Exception as error:  # zip, XML and key errors of all kinds
+    except Exception as error:  # openpyxl raises zip, XML, key and other errors
         raise InvalidInput(f"{path} cannot be read as an .xlsx file: {error}.") from error
     sheet = book.worksheets[0]
     rows = [[_cell(path, cell) for cell in row] for row in sheet.iter_rows()]
@@ -168,7 +170,7 @@ def _read_excel(path: Path) -> FrameFile:
     while rows and all(value is None for value in rows[-1]):
         rows.pop()
     if len(rows) < 2:
-        raise InvalidInput(f"{path} has no rows below its first line; there is nothing to fill.")
+        raise InvalidInput(f"{path} has no rows below its first line; at least one is needed.")
     names = [f"column {i + 1}" if name is None else str(name) for i, name in enumerate(rows[0])]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -187,13 +189,14 @@ def _read_excel(path: Path) -> FrameFile:
 
 
 def _cell(path: Path, cell: Any) -> Any:
+    """Value of an Excel cell; None for blank text and error values."""
     if getattr(cell, "data_type", None) == "f":
         raise InvalidInput(
             f"Cells must hold values; {cell.coordinate} of {path} holds a formula, {str(cell.value)[:40]!r}, "
-            "which is not computed here. Save the file with values in place of formulas."
+            "and formulas are not evaluated. Save the file with values in place of formulas."
         )
     if getattr(cell, "data_type", None) == "e":
-        return None  # #N/A, #DIV/0!
+        return None  # an error value such as #N/A or #DIV/0!
     value = cell.value
     return None if isinstance(value, str) and not value.strip() else value
 
@@ -219,7 +222,7 @@ def _excel_value(openpyxl: Any, sheet: Any, value: Any) -> Any:
 
 
 def _text_cell(openpyxl: Any, sheet: Any, text: str) -> Any:
-    """A cell of text, also where that begins like a formula."""
+    """A text cell; `data_type` keeps Excel from reading text that starts with = as a formula."""
     cell = openpyxl.cell.WriteOnlyCell(sheet, text)
     cell.data_type = "s"
     return cell

@@ -1,7 +1,7 @@
-"""Tables in delimited text: complaints name line and column, and cells that are not missing stay as written.
+"""Tables in delimited text files. Errors name line and column, and observed cells are copied as they are.
 
-A file is read twice: once to find out what its columns hold, of which only numbers and codes are kept, and
-once to write it with its gaps filled. So a file of a million lines needs little more memory than its numbers.
+A file is read twice: first to infer the types of its columns, then to write it with imputed values. Only
+numbers and codes are kept in between, so a file needs little more memory than its numbers.
 """
 
 import csv
@@ -15,10 +15,11 @@ from manifill.errors import InvalidInput
 from manifill.tables.source import Fills
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
-"""Cells that stand for a missing value, unless the user says otherwise."""
+"""Cells that mean a missing value by default."""
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_LONGEST_CELL = 1_000_000
+# Maximum length of a cell, in characters.
+_MAX_CELL = 1_000_000
 
 
 class TextTable:
@@ -26,13 +27,13 @@ class TextTable:
 
     Parameters
     ----------
-    path : of the file.
-    missing : cells that stand for a missing value, spaces around them aside.
-    header : whether the first line holds names; None: if anything in it is neither a number nor missing.
-    encoding : of its letters.
-    delimiter : between cells; None: what the first line has most of among comma, semicolon, tab and bar.
-    text_columns : columns whose cells are text, whatever they look like.
-    called : what complaints call it; default its path.
+    path : path of the file.
+    missing : cells that mean a missing value; spaces around them are ignored.
+    header : whether the first line holds names; None: if any of its cells is neither a number nor missing.
+    encoding : text encoding of the file.
+    delimiter : None: the most frequent one of comma, semicolon, tab and bar in the first line.
+    text_columns : columns to read as text, whatever their cells look like.
+    display_name : name of the file in error messages; default: its path.
     """
 
     def __init__(
@@ -44,18 +45,16 @@ class TextTable:
         encoding: str = "utf-8",
         delimiter: str | None = None,
         text_columns: Collection[str] = (),
-        called: str | None = None,
+        display_name: str | None = None,
     ) -> None:
         self._file, self._missing = path, {code.strip() for code in missing} | {""}
-        self.path = path = Path(called) if called else path
+        self.path = path = Path(display_name) if display_name else path
         self._encoding = "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding
         self.delimiter = delimiter or self._likely_delimiter()
         lines = self._lines()
         _, first = next(lines, (0, []))
         if not first:
-            raise InvalidInput(
-                f"{path} is empty; a table with a line of names and at least one row is needed."
-            )
+            raise InvalidInput(f"{path} is empty; it must have a line of column names and at least one row.")
         if header is None:
             header = any(not self._is_missing(cell) and number_in(cell) is None for cell in first)
         self.header = header
@@ -70,7 +69,7 @@ class TextTable:
             for builder, cell in zip(builders, cells, strict=True):
                 builder.add(None if self._is_missing(cell) else cell.strip(), number)
         if not self._count:
-            raise InvalidInput(f"{path} has a header and no rows; there is nothing to fill.")
+            raise InvalidInput(f"{path} has a header and no rows; at least one row is needed.")
         self._columns = {builder.name: builder.finished(path) for builder in builders}
 
     def __len__(self) -> int:
@@ -80,14 +79,14 @@ class TextTable:
         return self._columns[name]
 
     def completed(self, fills: Fills) -> Fills:
-        """The fills themselves; `write` puts them in."""
+        """The imputed values themselves; `write` inserts them."""
         return fills
 
     def like(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         return dict(columns)
 
     def stream(self, fills: Fills, file: IO[str], delimiter: str, extra: Mapping[str, list[str]]) -> None:
-        """The file again, with fills where cells are missing, and columns more at its right."""
+        """Write the file with imputed values for missing cells, and additional columns at the right."""
         texts = {
             name: dict(zip(rows.tolist(), self.column(name).written(values), strict=True))
             for name, (rows, values) in fills.items()
@@ -101,20 +100,20 @@ class TextTable:
         delimiter: str,
         extra: Mapping[str, list[str]],
     ) -> None:
-        """The file again, with other cells in some rows of its columns."""
+        """Write the file with new texts for some cells (column → row → text), and additional columns."""
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         if self.header or extra:
             writer.writerow([*self.names, *extra])
         places = [(self.names.index(name), cells) for name, cells in texts.items() if cells]
         for row, (_, cells) in enumerate(self._rows()):
-            for place, others in places:
-                text = others.get(row)
+            for place, replacements in places:
+                text = replacements.get(row)
                 if text is not None:
                     cells[place] = text
             writer.writerow([*cells, *(column[row] for column in extra.values())])
 
     def texts(self, name: str) -> list[str | None]:
-        """The cells of a column as they are written; None where missing."""
+        """Cells of a column as in the file; None where missing."""
         place = self.names.index(name)
         return [None if self._is_missing(cells[place]) else cells[place] for _, cells in self._rows()]
 
@@ -131,13 +130,16 @@ class TextTable:
             if len(cells) != len(self.names):
                 raise InvalidInput(
                     f"Line {number} of {self.path} has {len(cells)} cells where the first line has "
-                    f"{len(self.names)}. Mend the line; a cell with {self.delimiter!r} in it needs quotes."
+                    f"{len(self.names)}. Correct the line; cells with {self.delimiter!r} in them need quotes."
                 )
             yield number, cells
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Line number and cells; blank lines are left out, but between values of a single column."""
-        csv.field_size_limit(_LONGEST_CELL)
+        """Line number and cells of every line.
+
+        Blank lines are skipped, except between the values of a single column, where they are missing cells.
+        """
+        csv.field_size_limit(_MAX_CELL)
         width, blank = 0, list[int]()
         with self._file.open(encoding=self._encoding, newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
@@ -156,34 +158,36 @@ class TextTable:
                 if "field larger" in str(error):
                     raise InvalidInput(self._too_long(reader.line_num)) from error
                 raise InvalidInput(
-                    f"Line {reader.line_num} of {self.path} cannot be read as cells: {error}. Look for a "
+                    f"Line {reader.line_num} of {self.path} cannot be split into cells: {error}. Look for a "
                     "quotation mark that is not closed."
                 ) from error
 
     def _not_text(self, error: UnicodeError) -> str:
-        before = self._file.read_bytes()
-        line, start = 1, 0
-        for i, text in enumerate(before.split(b"\n"), start=1):
+        """Error message for bytes that cannot be decoded, with their place."""
+        content = self._file.read_bytes()
+        line, cell = 1, 0
+        for i, text in enumerate(content.split(b"\n"), start=1):
             try:
                 text.decode(self._encoding)
             except UnicodeDecodeError as wrong:
-                line, start = i, text[: wrong.start].count(self.delimiter.encode())
+                line, cell = i, text[: wrong.start].count(self.delimiter.encode())
                 break
         return (
-            f"{self.path} must be {self._encoding.removesuffix('-sig')} text; line {line}, cell {start + 1}, "
-            f"is not ({getattr(error, 'reason', error)}). Say how it is encoded, such as --encoding latin-1."
+            f"{self.path} must be {self._encoding.removesuffix('-sig')} text; line {line}, cell {cell + 1}, "
+            f"is not ({getattr(error, 'reason', error)}). Give its encoding, such as --encoding latin-1."
         )
 
     def _too_long(self, line: int) -> str:
+        """Error message for a cell longer than the maximum."""
         with self._file.open(encoding=self._encoding, newline="") as file:
             for _ in range(line - 1):
                 file.readline()
-            start = file.read(_LONGEST_CELL)
+            start = file.read(_MAX_CELL)
         place = start.count(self.delimiter)
         names = getattr(self, "names", [])
         name = repr(names[place]) if place < len(names) else f"number {place + 1}"
         return (
-            f"Cells must have at most {_LONGEST_CELL:,} letters or digits; line {line} of {self.path}, "
+            f"Cells must have at most {_MAX_CELL:,} characters; line {line} of {self.path}, "
             f"column {name}, has more."
         )
 
@@ -192,8 +196,8 @@ class TextTable:
             return "\t"
         try:
             with self._file.open(encoding=self._encoding, newline="") as file:
-                first = file.readline(_LONGEST_CELL)
+                first = file.readline(_MAX_CELL)
         except UnicodeError:
             return ","
-        outside = re.sub(r'"[^"]*"', "", first)
-        return max(",;\t|", key=lambda mark: (outside.count(mark), mark == ","))
+        unquoted = re.sub(r'"[^"]*"', "", first)
+        return max(",;\t|", key=lambda delimiter: (unquoted.count(delimiter), delimiter == ","))

@@ -1,4 +1,4 @@
-"""Ways to fill a table: a module or package each, all with the members of `Filler`."""
+"""Methods that fill a table. Each is a module or package with a class that follows the `Filler` protocol."""
 
 from manifill._fillers.base import Extension, Fill, Filler, Run, Status, SweepRecord
 

@@ -1,4 +1,4 @@
-"""What a filler is, and what it gives: fills, one after the other, the last of which is its answer."""
+"""The `Filler` protocol, and the `Fill` objects that a filler yields. Its last fill is its result."""
 
 import math
 import time
@@ -14,20 +14,20 @@ from manifill._problem import Problem
 
 
 class Status(Enum):
-    """How the run stands; each member's value is its explanation."""
+    """State of a run; the value of each member explains it."""
 
-    RUNNING = "the run goes on"
+    RUNNING = "still running"
     SETTLED = "the fill settled: the last sweep changed it by no more than tol"
-    PLATEAU = "the changes stopped shrinking: further sweeps would only move the fill about"
+    PLATEAU = "the change per sweep stopped shrinking, so further sweeps would not converge"
     SWEEP_LIMIT = "stopped at the sweep limit (given, or chosen on held-out entries)"
     TIME_LIMIT = (
-        "the time was up; the fill is that of the last full step, or the column means if there was none"
+        "the time limit was reached; the fill is that of the last full step, or else the column means"
     )
-    DIVERGED = "the fill grew without bound and the last sweep before is kept; set bounds or another kernel"
+    DIVERGED = "the fill diverged, so the sweep before is kept; set bounds or use another kernel"
     INTERRUPTED = "the run was interrupted; the fill is that of the last full sweep"
-    BLENDED = "the fills of several methods were combined, by weights found on held-out entries"
+    BLENDED = "the fills of several methods were combined, with weights found on held-out entries"
     NOTHING_MISSING = "nothing was missing; the data are unchanged"
-    ONLY_EMPTY_ROWS = "only rows without any observed value were missing; they got the column means"
+    ONLY_EMPTY_ROWS = "only rows without any observed value had missing entries; they got the column means"
 
     def __str__(self) -> str:
         return f"{self.name.lower()}: {self.value}"
@@ -35,20 +35,20 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class SweepRecord:
-    """One sweep in numbers.
+    """Statistics of one sweep.
 
     Attributes
     ----------
-    sweep : 0 is the start, before any sweep.
+    sweep : number of the sweep; 0 is the start, before the first sweep.
     change : root-mean-square change of the missing entries, in standard deviations of their columns.
-    seconds : time this sweep took.
-    bandwidth : median over the blocks; NaN for kernels without one.
-    rank : eigenvectors kept, mean over the factorisations.
-    dropped_energy : share of the kernel's energy the solver dropped, mean over the factorisations.
-    negative_energy : the largest negative part met.
-    ridge : what the solver added to the diagonal, mean over the factorisations.
-    jitter : the largest part of it that nobody asked for.
-    error : the paper's error in the user's units, where the truth was given; else NaN.
+    seconds : duration of this sweep.
+    bandwidth : median bandwidth over the blocks; NaN for kernels without one.
+    rank : number of eigenvectors kept, mean over the factorisations.
+    dropped_energy : share of Σ|λ| that the solver dropped, mean over the factorisations.
+    negative_energy : share of Σ|λ| in negative eigenvalues, maximum over the factorisations.
+    ridge : value that the solver added to the diagonal, mean over the factorisations.
+    jitter : part of `ridge` added only to make Cholesky succeed, maximum over the factorisations.
+    error : the paper's error in the user's units, if the truth was given; else NaN.
     """
 
     sweep: int
@@ -65,16 +65,17 @@ class SweepRecord:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fill:
-    """A completed table; immutable. What `iter_fit` yields, and what fillers give.
+    """A completed table; immutable. Fillers and `iter_fit` yield it.
 
     Attributes
     ----------
-    problem : what is filled.
-    Z : (n, d), the fill in standard units, of the rows that take part.
+    problem : Problem, the table with its missing entries.
+    Z : (n, d), the fill in standardised units, for the rows `problem.rows`.
     trace : one record per sweep, the start first.
     status : RUNNING, or how the run ended.
-    name : of the filler.
-    output : what makes of the completed table what an estimator returns, such as a frame; None for itself.
+    name : name of the filler.
+    output : function from the completed table to what an estimator returns, such as a data frame; None
+        returns the table itself.
     """
 
     problem: Problem
@@ -85,7 +86,7 @@ class Fill:
     output: Callable[[Table], Any] | None = field(default=None, kw_only=True)
 
     def __str__(self) -> str:
-        """A line for people who wait."""
+        """One line for progress output."""
         record = self.trace[-1]
         if not record.sweep:
             return self.name or "start"
@@ -93,18 +94,22 @@ class Fill:
 
     @property
     def sweep(self) -> int:
-        """How many sweeps were made."""
+        """Number of sweeps done."""
         return self.trace[-1].sweep
 
     @property
     def X(self) -> Any:
-        """The completed table in the user's units; in `iter_fit` just as `completed_` is."""
+        """The completed table in the user's units; from `iter_fit`, of the same type as `completed_`."""
         completed = self.problem.restore(self.Z)
         return completed if self.output is None else self.output(completed)
 
 
 def filled_at_once(problem: Problem, Z: Array, name: str, began: float, start: Array | None = None) -> Fill:
-    """The fill of a filler that makes one step, which began at this moment of the monotonic clock."""
+    """The `Fill` of a filler that makes one step.
+
+    Known entries of `Z` (n, d) are replaced by those of the problem. The recorded change is relative to
+    `start` (n, d), by default the column means. `began` is the start of the step on the monotonic clock.
+    """
     Z = np.where(problem.M, Z, problem.Z)
     moved = (Z - (problem.Z if start is None else start))[problem.M]
     change = float(np.sqrt(np.mean(moved**2))) if moved.size else 0.0
@@ -114,14 +119,14 @@ def filled_at_once(problem: Problem, Z: Array, name: str, began: float, start: A
 
 @dataclass(frozen=True)
 class Run:
-    """Where and how long work may be done."""
+    """The device, the number of threads and the deadline of a run."""
 
     device: str | None = None
-    """None for numpy, or a device of torch's."""
+    """None for numpy, or the name of a torch device."""
     n_jobs: int | None = None
-    """Threads, as in `Workers`."""
+    """Number of threads, as in `Workers`."""
     deadline: float = math.inf
-    """When to come to an end, on the monotonic clock."""
+    """Latest end, on the monotonic clock."""
 
     @property
     def time_is_up(self) -> bool:
@@ -129,21 +134,25 @@ class Run:
 
 
 class Extension(Protocol):
-    """Fills rows that were not there when the table was filled, each on its own."""
+    """Fills new rows from a completed table, each row independently of the others."""
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
-        """Rows (m, d) in the user's units, filled where they are NaN; and when they were measured."""
+        """Rows (m, d) in the user's units, filled where they are NaN.
+
+        `moments` (m,) are the times of the rows; NaN where the time is unknown.
+        """
         ...
 
 
 class Filler(Protocol):
-    """One way to fill a table. A new method is a class with these members.
+    """A method that fills a table. A new method is a class with these members.
 
     Attributes
     ----------
-    name : of the filler, or of its last fill where it gives several.
-    after : the name of the fill that it starts from; None where it starts from the problem.
-    extends, needs_moments : can it fill new rows, and only those of which the moment is known?
+    name : name of the filler, or of its last fill if it yields fills of several names.
+    after : name of the fill that it starts from; None if it starts from the problem alone.
+    extends : True if it can fill new rows.
+    needs_moments : True if it needs the times of new rows to fill them.
     """
 
     @property
@@ -161,12 +170,12 @@ class Filler(Protocol):
     def steps(
         self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None
     ) -> Iterator[Fill]:
-        """Yield better and better fills. The last of each name is a candidate for the blend.
+        """Yield successively better fills. The last fill of each name is a candidate for the blend.
 
-        Between two steps the run may be ended, by the user or the time limit.
+        The caller may stop between two steps, for example at the time limit.
         """
         ...
 
     def extension(self, fill: Any, run: Run) -> Extension | None:
-        """What fills new rows from a fill that this filler made; None where it cannot."""
+        """The extension of one of this filler's fills to new rows; None if there is none."""
         ...

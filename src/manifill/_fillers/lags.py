@@ -1,13 +1,13 @@
-"""Lag features: what each column is expected to be from its own known values nearby in time.
+"""Lag features: a prediction of each column from its own known values nearby in time.
 
-A lag feature is an out-of-fold smoother of one column along time. Beside the columns themselves it tells a
-kernel between rows, and its linear part, where in time a row is. Features of known and of missing entries
-are made alike: the weights of the smoother are learned from other folds, a known value's own fold takes no
-part in its feature, and the gap around it is made as wide as that around a missing value, drawn at random.
-(Centre and scale of the column are of all its known values.)
+A lag feature is an out-of-fold smoother of one column along time. As an additional column it lets the kernel
+between rows use information from neighbouring times. Features of known and of missing entries must have the
+same distribution. So for a known value the inputs of the smoother leave out its fold, the weights are fitted
+on the other folds, and the gap around it is widened to that around a randomly drawn missing entry. (Centre
+and scale of a column are computed from all its known values.)
 
-Two fillers use them: `LaggedSweeper` sweeps with lag features as additional columns, `Interpolation` takes
-the feature itself for the fill.
+Two fillers use lag features. `LaggedSweeper` sweeps with them as additional columns. `Interpolation` uses
+the feature itself as the imputed value.
 """
 
 import time
@@ -22,24 +22,25 @@ from manifill._fillers.base import Fill, Run, filled_at_once
 from manifill._fillers.sweep import Model, Sweeper, SweepFill
 from manifill._problem import Problem, Scaling
 
-# Known values on each side that means are taken of, which the smoother weighs. But no more than a share of
-# all known values: a mean of all others would tell the one that is left out.
-_NEAR = (1, 2, 4, 8, 16, 32)
-_LARGEST_SHARE = 1 / 8
-# Ridge penalty of the smoother: 5 + 0.01 n pseudo-observations of zero; and number of folds.
+# Constants chosen on METR-LA and air quality; docs/benchmarks/sensors.md reports the errors with other masks.
+# Widths of the running means that the smoother combines: known values on each side. A width is at most
+# _MAX_SHARE of all known values, since the mean of all values but one reveals the one left out.
+_WIDTHS = (1, 2, 4, 8, 16, 32)
+_MAX_SHARE = 1 / 8
+# Ridge penalty of the smoother: 5 + 0.01 n pseudo-observations of zero. Number of folds.
 _PSEUDO_COUNT, _PSEUDO_SHARE, _FOLDS = 5.0, 0.01, 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LagFill(Fill):
-    """A fill, and the sweep over the columns and their lag features that gave it."""
+    """A fill, with the fill of columns and lag features (`inner`) that it was taken from."""
 
     inner: SweepFill | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class LaggedSweeper:
-    """Sweeps over a table whose rows are also compared by the lag features of its columns."""
+    """Sweeps over a table with the lag features of its columns as additional columns."""
 
     sweeper: Sweeper
     name = "sweep with lag features"
@@ -60,16 +61,16 @@ class LaggedSweeper:
 
     @property
     def _inner(self) -> Sweeper:
-        """The sweep over columns and lag features; shrinkage was found without these, so there is none."""
+        """The sweep over columns and lag features, without shrinkage, which was estimated without them."""
         sweeper = self.sweeper.cold
         return replace(sweeper, ensemble=sweeper.ensemble.unshrunk)
 
 
 @dataclass(frozen=True, eq=False)
 class LagExtension:
-    """New rows with what was known near them in time, by a sweep or, where that is None, by that alone.
+    """Fills new rows by their lag features: with the model of a sweep, or directly if `model` is None.
 
-    Rows without a moment get the column means for it.
+    Rows without a time get the column means as lag features.
     """
 
     problem: Problem
@@ -79,9 +80,9 @@ class LagExtension:
         d = given.shape[1]
         context = np.zeros((len(given), d + 1))
         if moments is not None:
-            there = ~np.isnan(moments)
-            lags = timeline_of(self.problem).at(moments[there]) * self.problem.scaling.weight
-            context[there] = np.column_stack([lags, _standardised(moments[there], self.problem.times)])
+            timed = ~np.isnan(moments)
+            lags = timeline_of(self.problem).at(moments[timed]) * self.problem.scaling.weight
+            context[timed] = np.column_stack([lags, _standardised(moments[timed], self.problem.times)])
         if self.model is None:
             return self.problem.complete(given, context[:, :d])
         return self.model.complete(np.hstack([given, context]))[:, :d].astype(given.dtype)
@@ -89,7 +90,7 @@ class LagExtension:
 
 @dataclass(frozen=True)
 class Interpolation:
-    """Every column from its own known values nearby in time, and nothing else."""
+    """Fills every column with its lag feature, from no other column."""
 
     name = "interpolation"
     after = None
@@ -107,12 +108,12 @@ class Interpolation:
 
 
 def timeline_of(problem: Problem) -> "Timeline":
-    """The columns of a problem in order of time, in standard deviations."""
+    """The columns of a problem, in standard deviations, with the times of its rows."""
     return Timeline(np.where(problem.M, np.nan, problem.deviations), problem.times)
 
 
 def _standardised(moments: Array, times: Array) -> Array:
-    """Moments in standard deviations of the times fitted, which may be of any size."""
+    """Times of rows, standardised by mean and standard deviation of the fitted `times`."""
     first, last = times.min(), times.max()
     span = (last - first) or 1.0
     fitted = (times - first) / span
@@ -120,11 +121,11 @@ def _standardised(moments: Array, times: Array) -> Array:
 
 
 def with_lags(problem: Problem) -> Problem:
-    """The problem with the lag feature of every column, and the time, as context. All rows then take part.
+    """The problem with the lag feature of every column, and the time, as context columns; all rows take part.
 
-    A lag feature is in standard deviations of its column, and counts what the column counts: one that expects
-    little, since time tells nothing of its column, is not blown up to the size of a column. The time counts
-    what a column counts.
+    A lag feature is in standard deviations of its column and has the weight of its column. It is not
+    standardised itself, so the feature of a column that time does not predict stays small. The time is
+    standardised and has weight 1.
     """
     scaling, (n, d), times = problem.scaling, problem.shape, problem.times
     context = np.column_stack([timeline_of(problem).features() * scaling.weight, _standardised(times, times)])
@@ -151,22 +152,22 @@ def with_lags(problem: Problem) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """A table (n, d), NaN where missing, and the moment of each row (n,), in any order and unit."""
+    """A table (n, d), NaN where missing, and `moments` (n,), the times of its rows, in any order and unit."""
 
     X: Array
     moments: Array
 
     def features(self) -> Array:
-        """(n, d) in standard units of the columns."""
-        return np.column_stack([column.own() for column in self._columns])
+        """Lag features (n, d), in standard deviations of the columns."""
+        return np.column_stack([column.features() for column in self._columns])
 
     def expected(self) -> Array:
-        """(n, d), the first features in the units of the table: a fill from nothing but time."""
-        units = np.array([(column.center, column.spread) for column in self._columns]).T
+        """Lag features (n, d) in the units of the table, to be used as imputed values."""
+        units = np.array([(column.center, column.scale) for column in self._columns]).T
         return np.asarray(self.features() * units[1] + units[0])
 
     def at(self, moments: Array) -> Array:
-        """Features of other rows, at other moments; rows of the very same moment take no part in them."""
+        """Lag features (m, d) of new rows at these times; known values of the same time are not used."""
         return np.column_stack([column.at(self._in_steps(moments)) for column in self._columns])
 
     @cached_property
@@ -179,49 +180,49 @@ class Timeline:
 
     @cached_property
     def _step(self) -> float:
-        """A typical step from one moment to the next."""
+        """Median step between consecutive times."""
         steps = np.diff(np.unique(self.moments))
         return float(np.median(steps)) if len(steps) else 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A column in order of time.
+    """One column, its known values in order of time.
 
     Attributes
     ----------
-    t : (n,), the moments of all rows.
-    known : (m,), the rows where it is known, in order of time.
-    values : (m,), what it is there, in standard units.
-    center, spread : these units.
+    t : (n,), times of all rows, in median steps.
+    known : (m,), rows where the column is known, in order of time.
+    values : (m,), the known values, less `center`, divided by `scale`.
+    center, scale : mean and standard deviation of the known values.
     """
 
     t: Array
     known: Indices
     values: Array
     center: float
-    spread: float
+    scale: float
 
     @classmethod
     def of(cls, x: Array, t: Array) -> "_Column":
         known = np.flatnonzero(~np.isnan(x))
-        # Among rows of one moment the value decides, not the place in the table.
+        # Rows of equal times are sorted by value, so that the order of rows in the table does not matter.
         known = known[np.lexsort((x[known], t[known]))]
         seen = x[known].astype(np.float64)
-        largest = float(np.abs(seen).max(initial=0.0)) or 1.0  # squares of large numbers would be lost
+        largest = float(np.abs(seen).max(initial=0.0)) or 1.0  # else squares of large numbers would overflow
         seen = seen / largest
         center = float(seen.mean()) if len(seen) else 0.0
-        spread = (float(seen.std()) if len(seen) else 0.0) or 1.0
-        return cls(t, known, (seen - center) / spread, center * largest, spread * largest)
+        scale = (float(seen.std()) if len(seen) else 0.0) or 1.0
+        return cls(t, known, (seen - center) / scale, center * largest, scale * largest)
 
     @cached_property
     def times(self) -> Array:
-        """Moments of the known values."""
+        """(m,), times of the known values."""
         return np.asarray(self.t[self.known])
 
-    def own(self) -> Array:
-        """(n,), where the table has its rows."""
-        means = self._own_means()
+    def features(self) -> Array:
+        """(n,), the lag feature at the rows of the table; out of fold where the column is known."""
+        means = self._out_of_fold_means()
         found: Array = means @ self._fitted(means, np.arange(len(self.known)))
         for fold in self._folds:
             rows, others = self.known[fold], np.delete(np.arange(len(self.known)), fold)
@@ -229,74 +230,83 @@ class _Column:
         return found
 
     def at(self, t: Array) -> Array:
-        """(m,), at other moments."""
-        found: Array = self._means(t, *self._around(t)) @ self._weights
+        """(m,), the lag feature at other times."""
+        found: Array = self._means(t, *self._neighbours(t)) @ self._weights
         return found
 
     @cached_property
     def _weights(self) -> Array:
-        return self._fitted(self._own_means(), np.arange(len(self.known)))
+        return self._fitted(self._out_of_fold_means(), np.arange(len(self.known)))
 
     @cached_property
     def _folds(self) -> list[Indices]:
-        """Known values in folds that take no part in the features of their own fold."""
+        """Random folds of the known values, as positions in `known`."""
         mixed = np.random.default_rng(1).permutation(len(self.known))
         return [np.sort(fold) for fold in np.array_split(mixed, _FOLDS) if len(fold) < len(mixed)]
 
-    def _own_means(self) -> Array:
-        """Means at the rows of the table: of known values without their fold, in gaps as of missing ones."""
-        before, after = self._around(self.t)
+    def _out_of_fold_means(self) -> Array:
+        """(n, k), the smoother's inputs at the rows of the table.
+
+        At a known value the values of its fold are left out, and the gap around it is at least as wide as
+        that around a missing entry drawn at random.
+        """
+        before, after = self._neighbours(self.t)
         means = self._means(self.t, before, after)
         if not len(self.known):
             return means
         missing = np.delete(np.arange(len(self.t)), self.known)
         missing = missing[np.argsort(self.t[missing], kind="stable")]
-        like = np.random.default_rng(0).choice(missing, len(self.known)) if len(missing) else self.known
-        back, on = self._distances(self.t, before, after)
+        drawn = np.random.default_rng(0).choice(missing, len(self.known)) if len(missing) else self.known
+        back, ahead = self._distances(self.t, before, after)
         for fold in self._folds:
             others = np.delete(np.arange(len(self.known)), fold)
             rest = replace(self, known=self.known[others], values=self.values[others])
             t = self.times[fold]
-            before, after = rest._around(t)
-            earlier = np.searchsorted(rest.times, t - back[like[fold]], side="right") - 1
-            later = np.searchsorted(rest.times, t + on[like[fold]])
+            before, after = rest._neighbours(t)
+            earlier = np.searchsorted(rest.times, t - back[drawn[fold]], side="right") - 1
+            later = np.searchsorted(rest.times, t + ahead[drawn[fold]])
             means[self.known[fold]] = rest._means(t, np.minimum(earlier, before), np.maximum(later, after))
         return means
 
-    def _around(self, t: Array) -> tuple[Indices, Indices]:
-        """The last known value before each moment, and the first after it."""
+    def _neighbours(self, t: Array) -> tuple[Indices, Indices]:
+        """Positions in `known` of the last value before each time, and of the first after it."""
         before = np.searchsorted(self.times, t, side="left") - 1
         return before, np.searchsorted(self.times, t, side="right")
 
     def _distances(self, t: Array, before: Indices, after: Indices) -> tuple[Array, Array]:
+        """Distances in time to the values at `before` and `after`; infinite where there is none."""
         last = len(self.known) - 1
         back = np.where(before >= 0, t - self.times[np.clip(before, 0, last)], np.inf)
-        on = np.where(after <= last, self.times[np.clip(after, 0, last)] - t, np.inf)
-        return back, on
+        ahead = np.where(after <= last, self.times[np.clip(after, 0, last)] - t, np.inf)
+        return back, ahead
 
     def _means(self, t: Array, before: Indices, after: Indices) -> Array:
-        """(m, k): a line from the value before to that after, and means of values nearby, less when far."""
+        """Inputs of the smoother, (m, k).
+
+        The first is linear interpolation between the values `before` and `after`. The others are the means of
+        `width` known values on each side, times exp(−distance to the nearest of them / (2·width + 1)).
+        """
         m = len(self.known)
         if not m:
-            return np.zeros((len(t), 1 + len(_NEAR)))
-        back, on = self._distances(t, before, after)
-        near = np.minimum(np.minimum(back, on), 1e9)
+            return np.zeros((len(t), 1 + len(_WIDTHS)))
+        back, ahead = self._distances(t, before, after)
+        nearest = np.minimum(np.minimum(back, ahead), 1e9)
         with np.errstate(invalid="ignore"):
-            share = np.where(np.isinf(back), 1.0, np.where(np.isinf(on), 0.0, back / (back + on)))
+            share = np.where(np.isinf(back), 1.0, np.where(np.isinf(ahead), 0.0, back / (back + ahead)))
         first, last = self.values[np.clip(before, 0, m - 1)], self.values[np.clip(after, 0, m - 1)]
-        means = [np.where(np.isinf(back) & np.isinf(on), 0.0, (1 - share) * first + share * last)]
+        means = [np.where(np.isinf(back) & np.isinf(ahead), 0.0, (1 - share) * first + share * last)]
         sums = np.concatenate([[0.0], np.cumsum(self.values)])
         left, right = np.clip(before + 1, 0, m), np.clip(after, 0, m)
-        for width in _NEAR:
-            most = min(width, max(1, int(_LARGEST_SHARE * m)))
-            lowest, highest = np.clip(left - most, 0, m), np.clip(right + most, 0, m)
+        for width in _WIDTHS:
+            size = min(width, max(1, int(_MAX_SHARE * m)))
+            lowest, highest = np.clip(left - size, 0, m), np.clip(right + size, 0, m)
             total = sums[left] - sums[lowest] + sums[highest] - sums[right]
-            number = np.maximum(left - lowest + highest - right, 1)
-            means.append(total / number * np.exp(-near / (2 * width + 1)))
+            count = np.maximum(left - lowest + highest - right, 1)
+            means.append(total / count * np.exp(-nearest / (2 * width + 1)))
         return np.stack(means, axis=1)
 
     def _fitted(self, means: Array, some: Indices) -> Array:
-        """Weights of the near means, by ridge regression."""
+        """Weights of the smoother (k,), by ridge regression on the known values `some`."""
         Q = means[self.known[some]]
         penalty = (_PSEUDO_COUNT + _PSEUDO_SHARE * len(Q)) * np.eye(Q.shape[1])
         return np.asarray(np.linalg.solve(Q.T @ Q + penalty, Q.T @ self.values[some]))

@@ -1,4 +1,4 @@
-"""Videos, read frame by frame: files of any format that FFmpeg knows, and NumPy stacks."""
+"""Reading videos frame by frame: files of any format that FFmpeg supports, and NumPy stacks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,30 +15,31 @@ from manifill._media.libraries import pyav
 from manifill.errors import InvalidInput
 
 Frame = npt.NDArray[np.uint8]
-"""(height, width, 3), or (height, width) where there is no colour."""
-FINE = 0x4 | 0x2000 | 0x40000
-"""FFmpeg's flags for changing colours well: bicubic, chroma in between pixels, exact rounding.
+"""(height, width, 3), or (height, width) for greyscale video."""
+SCALER_FLAGS = 0x4 | 0x2000 | 0x40000
+"""Flags of FFmpeg's scaler for colour conversion: bicubic, chroma interpolation, exact rounding.
 
-Its default repeats chroma over two pixels, which costs some ten decibels in strong colours."""
-PACE = Fraction(25)
-"""Frames a second of a stack, which does not say."""
+The default repeats each chroma sample over two pixels, which costs about 10 dB in saturated colours."""
+DEFAULT_FPS = Fraction(25)
+"""Frame rate, in frames per second, of a NumPy stack, which does not store one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VideoFile:
-    """A video that can be read any number of times; `VideoFile.open` makes it.
+    """A video that can be read any number of times; create it with `VideoFile.open`.
 
     Attributes
     ----------
-    path : the file
-    width, height : of the frames as they are stored
-    fps : frames a second, on average
-    n_frames : how many there are, counted
-    colour : whether frames are (height, width, 3); they are (height, width) otherwise
-    has_audio : whether there is sound
-    duration : in seconds
-    times : when each frame is shown, in units of `time_base`; None where the file does not say
-    codec : what it is compressed by
+    path : path of the file
+    width, height : int, size of the stored frames, in pixels
+    fps : average frame rate, in frames per second
+    n_frames : int, number of frames, counted from the packets
+    colour : bool, True if frames are (height, width, 3), False if (height, width)
+    has_audio : bool, whether the file has an audio stream
+    duration : float, in seconds
+    times : (n_frames,), presentation time of each frame in units of `time_base`; None if the file has none
+        or they do not strictly increase
+    codec : name of the video codec
     """
 
     path: Path
@@ -49,41 +50,41 @@ class VideoFile:
     colour: bool = True
     has_audio: bool = False
     times: Indices | None = field(default=None, repr=False)
-    time_base: Fraction = field(default=1 / PACE, repr=False)
+    time_base: Fraction = field(default=1 / DEFAULT_FPS, repr=False)
     codec: str = ""
-    look: tuple[int, int, int] = field(default=(2, 2, 2), repr=False)
-    """Colour matrix, primaries and transfer curve, in FFmpeg's numbers; 2 is unsaid."""
+    colour_codes: tuple[int, int, int] = field(default=(2, 2, 2), repr=False)
+    """Colour matrix, primaries and transfer curve, as FFmpeg's codes; 2 means unspecified."""
     rotation: int = 0
-    """Degrees by which a player turns the frames, counter-clockwise."""
+    """Counter-clockwise rotation that a player applies to the frames, in degrees."""
     aspect: Fraction = Fraction(1)
     """Width of a pixel over its height."""
 
     @staticmethod
     def open(path: Path) -> "VideoFile":
-        """Open a video, or a NumPy stack (n, height, width[, 3]) as one."""
+        """Open a video file, or a NumPy stack (n, height, width[, 3]) as a video."""
         if not path.is_file():
-            raise InvalidInput(f"There is no file {path}. Is it in another folder?")
+            raise InvalidInput(f"There is no file {path}. Check the path.")
         return _open_stack(path) if path.suffix.lower() == ".npy" else _open_video(path)
 
     @property
     def duration(self) -> float:
-        """Seconds from the first frame to the end of the last."""
+        """Seconds from the start of the first frame to the end of the last."""
         if self.times is None or self.n_frames < 2:
             return float(self.n_frames / self.fps)
         return float((int(self.times[-1]) - int(self.times[0])) * self.time_base + 1 / self.fps)
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
-        """Frames from `start` to before `stop`, in order, with few of them in memory at a time."""
+        """Yield the frames `start`, …, `stop` - 1 in order; only a few are in memory at a time."""
         stop = self._stop(start, stop)
         shown = start
         for frame in self._decoded(start):
             if shown >= stop:
                 return
-            yield frame.to_ndarray(format="rgb24" if self.colour else "gray", interpolation=FINE)
+            yield frame.to_ndarray(format="rgb24" if self.colour else "gray", interpolation=SCALER_FLAGS)
             shown += 1
         if shown < stop:
             raise InvalidInput(
-                f"{self.path} breaks off after frame {shown} of {self.n_frames}; repair it, for instance by "
+                f"{self.path} ends after frame {shown} of {self.n_frames}; repair it, for example with "
                 f"ffmpeg -i {self.path.name} repaired.mkv."
             )
 
@@ -96,7 +97,10 @@ class VideoFile:
         return stop
 
     def _decoded(self, start: int) -> Iterator[Any]:
-        """Decoded frames from `start` on, by way of the key frame before it where that can be found."""
+        """Yield decoded frames from `start` on.
+
+        Seeks to the key frame before `start`; if that fails, decodes from the beginning.
+        """
         av = pyav()
         try:
             with av.open(self.path) as container:
@@ -108,7 +112,7 @@ class VideoFile:
                     ready = False
                     for frame in container.decode(stream):
                         if not ready and (frame.pts is None or frame.pts > wanted):
-                            break  # beyond it already: from the beginning, then
+                            break  # the seek went past `start`: decode from the beginning
                         ready = ready or frame.pts == wanted
                         if ready:
                             yield frame
@@ -119,15 +123,15 @@ class VideoFile:
                     if i >= start:
                         yield frame
         except av.FFmpegError as error:
-            raise InvalidInput(f"{self.path} cannot be decoded: {error}. Is it damaged?") from error
+            raise InvalidInput(f"{self.path} cannot be decoded: {error}. Is the file damaged?") from error
 
 
 @dataclass(frozen=True, kw_only=True)
 class VideoStack(VideoFile):
-    """A NumPy stack as a video; only the frames asked for are read from the file."""
+    """A NumPy stack as a video; the file is memory-mapped, so only the requested frames are read."""
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
-        """Frames from `start` to before `stop`, in order."""
+        """Yield the frames `start`, …, `stop` - 1 in order."""
         stop = self._stop(start, stop)
         array, _ = stacks.load(self.path, mapped=True)
         for i in range(start, stop):
@@ -140,11 +144,11 @@ def _open_stack(path: Path) -> VideoStack:
     if array.dtype != np.uint8 or array.ndim < 3 or array.shape[3:] == (4,):
         raise InvalidInput(
             f"A stack read as a video must be (n, height, width) or (n, height, width, 3) of uint8; {path} "
-            f"holds {array.shape} of {array.dtype}. Convert it, or fill it as pictures."
+            f"has shape {array.shape} and dtype {array.dtype}. Convert it, or restore it as images."
         )
     n, height, width = array.shape[:3]
     return VideoStack(
-        path=path, width=width, height=height, fps=PACE, n_frames=n, colour=array.shape[3:] == (3,)
+        path=path, width=width, height=height, fps=DEFAULT_FPS, n_frames=n, colour=array.shape[3:] == (3,)
     )
 
 
@@ -153,11 +157,11 @@ def _open_video(path: Path) -> VideoFile:
     try:
         with av.open(path) as container:
             if not container.streams.video:
-                raise InvalidInput(f"{path} must have pictures that move; it has none. Is it a sound file?")
+                raise InvalidInput(f"{path} must have a video stream; it has none. Is it an audio file?")
             stream = container.streams.video[0]
             frame = next(container.decode(stream), None)
             if frame is None:
-                raise InvalidInput(f"{path} must have frames; none can be decoded. Is it damaged?")
+                raise InvalidInput(f"{path} must have frames; none could be decoded. Is the file damaged?")
             times = _times(av, path)
             known = np.sort(np.array(times, dtype=np.int64)) if None not in times else None
             if known is not None and (np.diff(known) <= 0).any():
@@ -166,14 +170,14 @@ def _open_video(path: Path) -> VideoFile:
                 path=path,
                 width=frame.width,
                 height=frame.height,
-                fps=Fraction(stream.average_rate or stream.guessed_rate or PACE),
+                fps=Fraction(stream.average_rate or stream.guessed_rate or DEFAULT_FPS),
                 n_frames=len(times),
                 colour=not frame.format.name.startswith(("gray", "mono", "ya")),
                 has_audio=bool(container.streams.audio),
                 times=known,
                 time_base=Fraction(stream.time_base),
                 codec=stream.codec_context.name,
-                look=(int(frame.colorspace), int(frame.color_primaries), int(frame.color_trc)),
+                colour_codes=(int(frame.colorspace), int(frame.color_primaries), int(frame.color_trc)),
                 rotation=int(frame.rotation),
                 aspect=Fraction(stream.sample_aspect_ratio or 1),
             )
@@ -182,7 +186,10 @@ def _open_video(path: Path) -> VideoFile:
 
 
 def _times(av: Any, path: Path) -> list[int | None]:
-    """When each frame is shown, of all that are: what a container says of their number may be wrong."""
+    """Presentation times of all frames that are shown.
+
+    They are read from the packets because the frame count in a container's header may be wrong.
+    """
     with av.open(path) as container:
         packets = container.demux(container.streams.video[0])
         return [packet.pts for packet in packets if packet.size and not packet.is_discard]

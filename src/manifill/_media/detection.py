@@ -1,9 +1,13 @@
-"""Damage that shows by itself: NaN, one value that stands out, pixels that never change.
+"""Detection of damaged pixels without a mask: NaN, an outlying colour, pixels that never change.
 
-A value is taken for damage where three things come together: it is far more frequent than the values next to
-it, the pixels around it are far from it, and undamaged neighbours are close to each other. It must be as dark
-or light as anything, and be strewn at random or fill holes that are not the background. Whatever is less
-clear is left to the user.
+A colour (or grey value) counts as damage if all of these hold:
+
+- it is far more frequent than the colours next to it in sorted order;
+- steps from its pixels to neighbouring pixels are far larger than steps between undamaged neighbours;
+- each channel is at the lower or upper end of the range of the undamaged pixels;
+- its pixels are scattered at random, or form regions that are not the background.
+
+If nothing meets these conditions, or too many colours do, the user must specify the damage.
 """
 
 from typing import Any
@@ -14,76 +18,81 @@ import numpy.typing as npt
 from manifill._arrays import Mask
 from manifill.errors import InvalidInput
 
-SAMPLE = 2_000_000
-"""Pixels that are looked at; beyond, evenly spread pictures stand for all."""
-STANDS_OUT = 4.0
-"""How many times more frequent than its neighbours among the values."""
-JUMP = 4.0
-"""How many times larger the step to the pixels around it is than common steps."""
-STREWN = 0.2
-"""Correlation of damaged neighbours, up to which they count as strewn at random."""
+# Thresholds here and in the functions below: set by hand, not tuned.
+MAX_PIXELS = 2_000_000
+"""About how many pixels are examined; of larger stacks, evenly spaced pictures."""
+MIN_FREQUENCY_RATIO = 4.0
+"""Minimum ratio of a colour's frequency to the mean frequency of the colours next to it in sorted order."""
+MIN_STEP_RATIO = 4.0
+"""Minimum ratio of the median step out of a colour to the 75 % quantile of steps between undamaged pixels."""
+MAX_CORRELATION = 0.2
+"""Correlation of neighbouring mask values below which damage counts as scattered at random."""
 
 
-def found(values: npt.NDArray[Any]) -> tuple[Mask, str]:
-    """Look for damage: a mask (n, height, width) and what was taken for it, or a complaint when unsure."""
+def detect_damage(values: npt.NDArray[Any]) -> tuple[Mask, str]:
+    """Detect damage; return a mask (n, height, width) and a description of what was detected.
+
+    Raises InvalidInput if no damage is clear, or if too many colours could be damage.
+    """
     if values.dtype.kind == "f" and np.isnan(values).any():
-        gone: Mask = np.isnan(values).any(axis=-1)
-        return gone, f"NaN at {_count(gone)}"
-    gone, reasons = _by_colour(values)
-    stuck = _stuck(values) & ~gone.all(axis=0)
+        damaged: Mask = np.isnan(values).any(axis=-1)
+        return damaged, f"NaN at {_count(damaged)}"
+    damaged, reasons = _by_colour(values)
+    stuck = _stuck(values) & ~damaged.all(axis=0)
     if stuck.any():
-        reasons.append(f"{stuck.sum()} pixels that never change while those around them do")
-        gone = gone | stuck
+        reasons.append(f"{stuck.sum()} pixels that never change while their neighbours do")
+        damaged = damaged | stuck
     if not reasons:
         raise InvalidInput(
-            "No damage was found that is certain enough: no NaN, no value or colour that stands out, no "
-            "stuck pixels. Say where it is: give --mask or --value."
+            "No damage was found with certainty: no NaN, no outlying value or colour, no stuck pixels. "
+            "Specify where it is: give --mask or --value."
         )
-    return gone, f"{', '.join(reasons)}: {_count(gone)}"
+    return damaged, f"{', '.join(reasons)}: {_count(damaged)}"
 
 
 def _by_colour(values: npt.NDArray[Any]) -> tuple[Mask, list[str]]:
-    some = values[:: max(1, int(values.size // values.shape[-1] // SAMPLE))]
+    """Pixels of the colours that count as damage, and a description of each colour."""
+    some = values[:: max(1, int(values.size // values.shape[-1] // MAX_PIXELS))]
     colours = _frequent(some)
-    where = [_is(some, colour) for colour in colours]
-    strewn = [_together(gone) < STREWN for gone in where]
+    where = [_equal(some, colour) for colour in colours]
+    scattered = [_correlation(mask) < MAX_CORRELATION for mask in where]
     steps = _steps(some)
     accepted = []
-    for colour, gone, random in zip(colours, where, strewn, strict=True):
-        others = [one for one, alike in zip(where, strewn, strict=True) if alike or not random]
-        clear = ~np.any(others, axis=0)
-        if not random and _background(gone):
+    for colour, mask, random in zip(colours, where, scattered, strict=True):
+        others = [one for one, also_random in zip(where, scattered, strict=True) if also_random or not random]
+        undamaged = ~np.any(others, axis=0)
+        if not random and _is_background(mask):
             continue
-        if _extreme(some[clear], colour) and _apart(some, steps, gone, clear):
+        if _is_extreme(some[undamaged], colour) and _is_outlying(some, steps, mask, undamaged):
             accepted.append((colour, random))
     if sum(not random for _, random in accepted) > 1 or len(accepted) > 3:
-        several = ", ".join(_said(colour) for colour, _ in accepted)
-        raise InvalidInput(f"Several colours might be damage: {several}. Say which: give --value or --mask.")
-    gone = np.zeros(values.shape[:3], dtype=bool)
+        several = ", ".join(_describe(colour) for colour, _ in accepted)
+        raise InvalidInput(f"Several colours might be damage: {several}. Choose one: give --value or --mask.")
+    damaged = np.zeros(values.shape[:3], dtype=bool)
     reasons = []
     for colour, random in accepted:
-        gone |= _is(values, colour)
-        reasons.append(f"pixels that are exactly {_said(colour)}{', strewn at random' if random else ''}")
-    return gone, reasons
+        damaged |= _equal(values, colour)
+        reasons.append(f"pixels that are exactly {_describe(colour)}{', scattered' if random else ''}")
+    return damaged, reasons
 
 
 def _frequent(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Colours that are far more frequent than those next to them, the most frequent first."""
+    """Up to 8 colours far more frequent than those next to them in sorted order, most frequent first."""
     flat = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
     _, first, counts = np.unique(_packed(flat), return_index=True, return_counts=True)
     if len(counts) < 8:
-        return []  # a drawing
+        return []  # so few colours that the picture is a drawing
     reach = 4
     around = np.repeat([1, 0, 1], [reach, 1, reach]) / (2 * reach)
     expected = np.convolve(np.pad(counts, reach, mode="reflect"), around, mode="valid")
-    least = max(12, 0.0005 * len(flat))
-    chosen = np.flatnonzero((counts >= least) & (counts >= STANDS_OUT * expected))
+    min_count = max(12, 0.0005 * len(flat))
+    chosen = np.flatnonzero((counts >= min_count) & (counts >= MIN_FREQUENCY_RATIO * expected))
     chosen = chosen[np.argsort(-counts[chosen], kind="stable")][:8]
     return [flat[first[i]] for i in chosen]
 
 
 def _packed(flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """One sortable thing for each colour; whole numbers where they fit, which sort fastest."""
+    """One sortable key per colour (n, channels) → (n,): integers if they fit, since these sort fastest."""
     if flat.shape[1] == 1:
         return flat[:, 0]
     if flat.dtype.kind == "u" and flat.dtype.itemsize <= 2:
@@ -94,88 +103,96 @@ def _packed(flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _pairs(array: npt.NDArray[Any]) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """Neighbours beside and below each other."""
+    """Horizontally and vertically adjacent pixels."""
     return [(array[:, :, 1:], array[:, :, :-1]), (array[:, 1:], array[:, :-1])]
 
 
-def _is(values: npt.NDArray[Any], colour: npt.NDArray[Any]) -> Mask:
-    alike = [values[..., channel] == part for channel, part in enumerate(colour)]
-    return np.asarray(np.logical_and.reduce(alike))
+def _equal(values: npt.NDArray[Any], colour: npt.NDArray[Any]) -> Mask:
+    equal = [values[..., channel] == part for channel, part in enumerate(colour)]
+    return np.asarray(np.logical_and.reduce(equal))
 
 
-def _extreme(known: npt.NDArray[Any], colour: npt.NDArray[Any]) -> bool:
-    """Whether each channel is at one end of what else there is, as black, white and pure colours are."""
+def _is_extreme(undamaged: npt.NDArray[Any], colour: npt.NDArray[Any]) -> bool:
+    """Whether each channel is outside the 1 % to 99 % quantiles of the undamaged pixels (as black is)."""
     return all(
         part <= _quantile(own, 0.01) or part >= _quantile(own, 0.99)
-        for own, part in zip(known.T, colour.tolist(), strict=True)
+        for own, part in zip(undamaged.T, colour.tolist(), strict=True)
     )
 
 
 def _steps(values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """How far neighbours are apart, in the channel where they differ most."""
+    """Absolute differences of adjacent pixels, the maximum over channels."""
     exact = values.astype(np.float32 if values.dtype.itemsize < 4 else np.float64)
     return [np.abs(one - two).max(axis=-1) for one, two in _pairs(exact)]
 
 
-def _apart(values: npt.NDArray[Any], steps: list[npt.NDArray[Any]], gone: Mask, clear: Mask) -> bool:
-    """Whether steps from these pixels to clear ones are far larger than steps among clear ones."""
-    out, common = [], []
-    for step, (gone_one, gone_two), (clear_one, clear_two) in zip(
-        steps, _pairs(gone), _pairs(clear), strict=True
+def _is_outlying(
+    values: npt.NDArray[Any], steps: list[npt.NDArray[Any]], mask: Mask, undamaged: Mask
+) -> bool:
+    """Whether steps between masked and undamaged pixels are far larger than those between undamaged ones."""
+    outward, common = [], []
+    for step, (mask_1, mask_2), (undamaged_1, undamaged_2) in zip(
+        steps, _pairs(mask), _pairs(undamaged), strict=True
     ):
-        out.append(step[(gone_one & clear_two) | (clear_one & gone_two)])
-        common.append(step[clear_one & clear_two])
-    jump, common_step = _quantile(np.concatenate(out), 0.5), _quantile(np.concatenate(common), 0.75)
-    spread = _quantile(values[clear], 0.99) - _quantile(values[clear], 0.01)
-    return bool(jump > 0 and jump >= JUMP * common_step and jump >= 0.1 * spread)  # False where one is NaN
+        outward.append(step[(mask_1 & undamaged_2) | (undamaged_1 & mask_2)])
+        common.append(step[undamaged_1 & undamaged_2])
+    jump, usual = _quantile(np.concatenate(outward), 0.5), _quantile(np.concatenate(common), 0.75)
+    width = _quantile(values[undamaged], 0.99) - _quantile(values[undamaged], 0.01)
+    return bool(jump > 0 and jump >= MIN_STEP_RATIO * usual and jump >= 0.1 * width)  # False if one is NaN
 
 
 def _quantile(values: npt.NDArray[Any], share: float) -> float:
-    """A quantile of some of the values, or NaN where there are too few."""
+    """A quantile of about 100,000 evenly spaced values, or NaN if there are fewer than 12."""
     some = values.ravel()[:: max(1, values.size // 100_000)]
     return float(np.quantile(some.astype(float), share)) if len(some) >= 12 else np.nan
 
 
-def _together(gone: Mask) -> float:
-    """How much likelier damage is beside damage than elsewhere: 0 at random, 1 in one piece."""
-    share = gone.mean()
-    both = [one & two for one, two in _pairs(gone)]
+def _correlation(mask: Mask) -> float:
+    """Correlation (q - p) / (1 - p) of neighbouring mask values: 0 if scattered at random, 1 if in one piece.
+
+    p is the share of masked pixels, q the share of masked pixels among the neighbours of masked pixels.
+    """
+    share = mask.mean()
+    both = [one & two for one, two in _pairs(mask)]
     pairs = sum(one.size for one in both)
     if not pairs or share >= 1:
         return 1.0
-    beside = sum(one.sum() for one in both) / pairs / share
-    return float((beside - share) / (1 - share))
+    next_to_masked = sum(one.sum() for one in both) / pairs / share
+    return float((next_to_masked - share) / (1 - share))
 
 
-def _background(gone: Mask) -> bool:
-    """Whether it is most of the pictures, or a good part of their edges."""
-    edges = np.concatenate([gone[:, 0], gone[:, -1], gone[:, :, 0], gone[:, :, -1]], axis=1)
-    return bool(gone.mean() > 0.5 or edges.mean() > 0.3)
+def _is_background(mask: Mask) -> bool:
+    """Whether the mask covers more than half of the pictures, or more than 30 % of their edges."""
+    edges = np.concatenate([mask[:, 0], mask[:, -1], mask[:, :, 0], mask[:, :, -1]], axis=1)
+    return bool(mask.mean() > 0.5 or edges.mean() > 0.3)
 
 
 def _stuck(values: npt.NDArray[Any]) -> Mask:
-    """(height, width): pixels with one value in every picture, whose neighbours vary."""
+    """(height, width): pixels that are equal in all pictures while at least 75 % of their neighbours vary.
+
+    Needs at least 5 pictures. If more than 10 % of the pixels qualify, none is returned.
+    """
     n, height, width, _ = values.shape
     if n < 5:
         return np.zeros((height, width), dtype=bool)
     from scipy.ndimage import convolve
 
-    still = (values == values[:1]).all(axis=(0, 3))
-    spread = np.ptp(values, axis=0).max(axis=-1).astype(float)
-    lively = spread > 0.1 * (float(values.max()) - float(values.min()))
+    constant = (values == values[:1]).all(axis=(0, 3))
+    ranges = np.ptp(values, axis=0).max(axis=-1).astype(float)
+    varying = ranges > 0.1 * (float(values.max()) - float(values.min()))
     ring = [[1, 1, 1], [1, 0, 1], [1, 1, 1]]
-    varying, there = (
-        convolve(one.astype(int), ring, mode="constant") for one in (lively, np.ones_like(lively))
+    n_varying, n_neighbours = (
+        convolve(one.astype(int), ring, mode="constant") for one in (varying, np.ones_like(varying))
     )
-    stuck: Mask = still & (varying >= 0.75 * there)
+    stuck: Mask = constant & (n_varying >= 0.75 * n_neighbours)
     return stuck if stuck.mean() <= 0.1 else np.zeros_like(stuck)
 
 
-def _said(colour: npt.NDArray[Any]) -> str:
+def _describe(colour: npt.NDArray[Any]) -> str:
     if len(colour) == 3 and colour.dtype == np.uint8:
         return "#" + "".join(f"{int(part):02x}" for part in colour)
     return ",".join(f"{part:g}" for part in colour.tolist())
 
 
-def _count(gone: Mask) -> str:
-    return f"{gone.sum():,} of {gone.size:,} pixels ({100 * gone.mean():.2g} %)"
+def _count(damaged: Mask) -> str:
+    return f"{damaged.sum():,} of {damaged.size:,} pixels ({100 * damaged.mean():.2g} %)"

@@ -1,4 +1,4 @@
-"""Frames → a video file by FFmpeg, with the sound of another video copied packet by packet."""
+"""Writing frames to a video file with FFmpeg; the audio of the original is copied without re-encoding."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -8,152 +8,160 @@ from typing import Any
 
 import numpy as np
 
-from manifill._media.clips import FINE, Frame, VideoFile, VideoStack
+from manifill._media.clips import SCALER_FLAGS, Frame, VideoFile, VideoStack
 from manifill._media.libraries import pyav
 from manifill.errors import InvalidInput
 
-CONTAINERS_OWN = frozenset({"major_brand", "minor_version", "compatible_brands", "encoder"})
-"""What a file says of itself rather than of the video."""
+CONTAINER_KEYS = frozenset({"major_brand", "minor_version", "compatible_brands", "encoder"})
+"""Metadata keys that describe the container rather than the video; they are not copied."""
 
 
 class Encoder:
-    """A video by FFmpeg, with the sound of another copied packet by packet."""
+    """Encodes frames with FFmpeg and copies the audio packets of the video `like`."""
 
     def __init__(self, path: Path, like: VideoFile, width: int, height: int, *, lossless: bool) -> None:
         self.av = pyav()
         self.path, self.like = path, like
-        self.given = "rgb24" if self.like.colour else "gray"
+        self.input_format = "rgb24" if self.like.colour else "gray"
         suffix = path.suffix.lower()
         odd = width % 2 == 1 or height % 2 == 1
-        codec, self.pixels, options = _codec(suffix, self.like.colour, odd, lossless)
-        self.sound: Any = None
-        self.packets: Iterator[Any] = iter(())
+        codec, self.pix_fmt, options = _codec(suffix, self.like.colour, odd, lossless)
+        self.original: Any = None
+        self.audio: Iterator[Any] = iter(())
         self.output = self.av.open(path, "w")
         try:
             stream = self.output.add_stream(codec, rate=self.like.fps, options=options)
-            stream.width, stream.height, stream.pix_fmt = width, height, self.pixels
+            stream.width, stream.height, stream.pix_fmt = width, height, self.pix_fmt
             if codec == "libvpx-vp9":
-                stream.bit_rate = 0  # crf decides
-            self._look(stream)
-            self.even = suffix == ".avi" or _even(self.like)
-            self.base = 1 / self.like.fps if self.even else self.like.time_base
+                stream.bit_rate = 0  # the quality is set by crf alone
+            self._copy_display_tags(stream)
+            self.constant_rate = suffix == ".avi" or _has_constant_rate(self.like)
+            self.base = 1 / self.like.fps if self.constant_rate else self.like.time_base
             stream.codec_context.time_base = self.base
             self.stream = stream
             self.n = 0
-            self._open_sound()
-            self.next = next(self.packets, None)
+            self._open_original()
+            self.packet = next(self.audio, None)
         except BaseException:
             self.abandon()
             raise
 
-    def _look(self, stream: Any) -> None:
-        """Tell players to show it like the original."""
-        matrix, primaries, transfer = self.like.look
+    def _copy_display_tags(self, stream: Any) -> None:
+        """Copy the colour codes, rotation and pixel aspect ratio of the original to the stream."""
+        matrix, primaries, transfer = self.like.colour_codes
         context = stream.codec_context
-        self.matrix = 5 if matrix in (0, 2, 6) else matrix  # unsaid is taken for BT.601 in both directions
-        if self.pixels.startswith("yuv") and self.like.colour:
+        self.matrix = 5 if matrix in (0, 2, 6) else matrix  # unspecified: BT.601 when reading and writing
+        if self.pix_fmt.startswith("yuv") and self.like.colour:
             context.colorspace = 2 if matrix == 0 else matrix
             context.color_range = 1
-        elif self.pixels == "gray":
-            context.color_range = 2  # from 0 to 255
+        elif self.pix_fmt == "gray":
+            context.color_range = 2  # full range, 0 to 255
         context.color_primaries, context.color_trc = primaries, transfer
         if self.like.rotation:
             stream.set_display_rotation(self.like.rotation)
         if self.like.aspect != 1:
             context.sample_aspect_ratio = self.like.aspect
 
-    def _open_sound(self) -> None:
+    def _open_original(self) -> None:
         if isinstance(self.like, VideoStack):
             return
-        self.sound = self.av.open(self.like.path)
-        said = {
-            name: text for name, text in self.sound.metadata.items() if name.lower() not in CONTAINERS_OWN
+        self.original = self.av.open(self.like.path)
+        tags = {
+            name: text for name, text in self.original.metadata.items() if name.lower() not in CONTAINER_KEYS
         }
-        self.output.metadata.update(said)
+        self.output.metadata.update(tags)
         if not self.like.has_audio:
             return
         tracks = {}
-        for track in self.sound.streams.audio:
+        for track in self.original.streams.audio:
             try:
                 tracks[track.index] = self.output.add_stream_from_template(track)
             except ValueError:
                 raise InvalidInput(
-                    f"{self.path.suffix} files cannot hold the sound of {self.like.path}, which is "
-                    f"{track.codec_context.name}; name the output .mkv, or {self.like.path.suffix}."
+                    f"{self.path.suffix} files cannot hold the audio of {self.like.path}, whose codec is "
+                    f"{track.codec_context.name}; name the output .mkv or {self.like.path.suffix}."
                 ) from None
             tracks[track.index].metadata.update(track.metadata)
-        self.packets = self._copied(tracks)
+        self.audio = self._copied(tracks)
 
     def _copied(self, tracks: dict[int, Any]) -> Iterator[Any]:
-        for packet in self.sound.demux(*self.sound.streams.audio):
+        """Yield the audio packets of the original, assigned to the output's audio streams."""
+        for packet in self.original.demux(*self.original.streams.audio):
             if packet.dts is not None:
                 packet.stream = tracks[packet.stream.index]
                 yield packet
 
     def write(self, frame: Frame) -> None:
-        picture = self.av.VideoFrame.from_ndarray(frame, format=self.given)
-        if self.pixels != self.given:
-            matrix = {"dst_colorspace": self.matrix} if self.pixels.startswith("yuv") else {}
-            picture = picture.reformat(format=self.pixels, interpolation=FINE, **matrix)
+        """Encode the next frame, after the audio packets that precede it."""
+        picture = self.av.VideoFrame.from_ndarray(frame, format=self.input_format)
+        if self.pix_fmt != self.input_format:
+            matrix = {"dst_colorspace": self.matrix} if self.pix_fmt.startswith("yuv") else {}
+            picture = picture.reformat(format=self.pix_fmt, interpolation=SCALER_FLAGS, **matrix)
         picture.pts, picture.time_base = self._time(), self.base
-        self._mux_sound(picture.pts * self.base)
+        self._mux_audio(picture.pts * self.base)
         self._mux(lambda: self.stream.encode(picture))
         self.n += 1
 
     def _time(self) -> int:
+        """Presentation time of the next frame, in units of the output's time base."""
         times = self.like.times
         if times is None:
             return self.n
-        if self.even:
+        if self.constant_rate:
             return self.n + round(int(times[0]) * self.like.time_base * self.like.fps)
-        beyond = max(0, self.n - len(times) + 1)  # more frames than there had been
-        return int(times[min(self.n, len(times) - 1)]) + beyond * max(1, round(1 / self.like.fps / self.base))
+        extra = max(0, self.n - len(times) + 1)  # number of frames past the end of the original
+        return int(times[min(self.n, len(times) - 1)]) + extra * max(1, round(1 / self.like.fps / self.base))
 
-    def _mux_sound(self, until: Fraction | None) -> None:
-        """Copy the sound up to a time, so that it lies beside the frames."""
-        while self.next is not None and (until is None or self.next.dts * self.next.time_base <= until):
-            self._mux(lambda: self.next)
-            self.next = next(self.packets, None)
+    def _mux_audio(self, until: Fraction | None) -> None:
+        """Copy the audio packets up to a time in seconds, so that audio and video are interleaved."""
+        while self.packet is not None and (until is None or self.packet.dts * self.packet.time_base <= until):
+            self._mux(lambda: self.packet)
+            self.packet = next(self.audio, None)
 
     def _mux(self, packets: Callable[[], Any]) -> None:
         try:
             self.output.mux(packets())
         except (self.av.FFmpegError, ValueError) as error:
             raise InvalidInput(
-                f"The video cannot be written: {error}. Try .mkv, which takes most."
+                f"The video cannot be written: {error}. Try .mkv, which supports most codecs."
             ) from error
 
     def finish(self) -> None:
+        """Flush the encoder, copy the remaining audio and close the file."""
         self._mux(self.stream.encode)
-        self._mux_sound(None)
+        self._mux_audio(None)
         self.output.close()
 
     def abandon(self) -> None:
-        for container in (self.output, self.sound):
+        """Close both files and ignore errors."""
+        for container in (self.output, self.original):
             if container is not None:
-                with suppress(Exception):  # it is thrown away, or closed already
+                with suppress(Exception):  # the output is discarded, or already closed
                     container.close()
 
 
 def _codec(suffix: str, colour: bool, odd: bool, lossless: bool) -> tuple[str, str, dict[str, str]]:
-    """Codec, pixel format and options; odd sizes need chroma of full size in H.264."""
-    fewer = {"bf": "0"} if suffix == ".avi" else {}  # AVI has no place for the order of B-frames
+    """Codec, pixel format and encoder options.
+
+    H.264 needs chroma at full resolution (yuv444p) for odd sizes. crf, the quality: set by hand, not tuned.
+    """
+    no_b_frames = {"bf": "0"} if suffix == ".avi" else {}  # AVI cannot store the display order of B-frames
     if suffix == ".webm":
-        swift = {"row-mt": "1", "cpu-used": "4"}
+        speed = {"row-mt": "1", "cpu-used": "4"}
         if lossless:
-            return "libvpx-vp9", "gbrp", {"lossless": "1", **swift}
-        return "libvpx-vp9", "yuv420p", {"crf": "12", **swift}
+            return "libvpx-vp9", "gbrp", {"lossless": "1", **speed}
+        return "libvpx-vp9", "yuv420p", {"crf": "12", **speed}
     if lossless and suffix in (".mkv", ".avi"):
         return "ffv1", "bgr0" if colour else "gray", {}
     if lossless:
         return ("libx264rgb", "rgb24", {"crf": "0"}) if colour else ("libx264", "gray", {"crf": "0"})
-    return "libx264", "yuv444p" if odd else "yuv420p", {"crf": "12", **fewer}
+    return "libx264", "yuv444p" if odd else "yuv420p", {"crf": "12", **no_b_frames}
 
 
-def _even(like: VideoFile) -> bool:
-    """Whether frames follow each other at one pace, to a quarter of a frame."""
+def _has_constant_rate(like: VideoFile) -> bool:
+    """Whether the frame rate is constant: each frame within a quarter of a frame of its regular time."""
     if like.times is None:
         return True
     seconds = (like.times - like.times[0]) * float(like.time_base)
-    late = seconds * float(like.fps) - np.arange(like.n_frames)
-    return bool(np.abs(late).max() < 0.25)
+    delay = seconds * float(like.fps) - np.arange(like.n_frames)
+    return bool(np.abs(delay).max() < 0.25)

@@ -1,7 +1,7 @@
-"""One picture in one file: read by Pillow or by the modules beside this one, and written as it was.
+"""Files with one picture: read by Pillow or by `pages` and `png`, and written in the original format.
 
-What cannot be written as it was without changing observed pixels (JPEG), or has no room for the colours of
-fills (GIF), becomes a PNG file, and says so.
+A PNG file is written instead, and the change is reported, if the original format would change observed pixels
+(JPEG), may lack the colours of filled pixels (GIF) or would lose the alpha channel (BMP).
 """
 
 import io
@@ -26,69 +26,71 @@ SUFFIXES = {
     "GIF": (".gif",),
     "PPM": (".ppm", ".pgm", ".pbm", ".pnm"),
 }
-"""Formats, and how the names of their files end; the first is the one given to files that change format."""
+"""File name endings of each format; the first is used for files converted to the format."""
 ENDINGS = tuple(ending for endings in SUFFIXES.values() for ending in endings)
 REASONS = {
     "JPEG": "JPEG would change observed pixels",
-    "GIF": "the palette of a GIF may lack the colours of the fills",
-    "BMP": "BMP does not keep transparency",
+    "GIF": "the palette of a GIF may lack the colours of filled pixels",
+    "BMP": "BMP does not store the alpha channel",
 }
+"""Reasons to write a PNG file instead of the original format."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """How a picture was written, and how it will be."""
+    """The file format and metadata of a picture that was read, and the format in which it will be written."""
 
     name: str
     format: str
     written: str
-    """The format that it is written in."""
+    """Format of the output, a key of `SUFFIXES`."""
     reason: str = ""
-    """Why that is another one."""
+    """Why the output format differs from the original; empty if it does not."""
     changes: tuple[str, ...] = ()
+    """Other differences between the output and the original, for the user."""
     has_alpha: bool = False
     info: dict[str, Any] = field(default_factory=dict, repr=False)
     chunks: tuple[png.Chunk, ...] = field(default=(), repr=False)
     tiff: Tiff = field(default_factory=Tiff, repr=False)
 
     def named(self, name: str) -> str:
-        """A file's name with the ending of the format that is written."""
+        """The file name `name` with an ending of the output format."""
         path = Path(name)
         if path.suffix.lower() in SUFFIXES[self.written]:
             return name
         return path.with_suffix(SUFFIXES[self.written][0]).name
 
     def renamed(self, before: str, after: str) -> str:
-        """The line that tells of another name."""
+        """Message that the file `before` is written under the name `after`, with the reason."""
         return f"{before} is written as {after}: {self.reason or f'it is a {self.format} file'}."
 
 
 def read_picture(path: Path) -> tuple[Pixels, Pixels | None, Origin]:
-    """A file's picture: values (height, width, 1 or 3), alpha or None, and how it was written."""
+    """Read values (height, width, 1 or 3), alpha (height, width) or None, and the origin from a file."""
     if pages.is_tiff(path):
-        found, how = pages.read_pages(path)
-        if len(found) > 1:
+        read, how = pages.read_pages(path)
+        if len(read) > 1:
             raise InvalidInput(
-                f"{path} holds {len(found)} pictures; a folder must hold one a file. Fill it by itself."
+                f"{path} holds {len(read)} pictures; files in a folder must hold one. Restore it separately."
             )
-        values, alpha = found[0]
+        values, alpha = read[0]
         return values, alpha, Origin(path.name, "TIFF", "TIFF", "", how.changes, alpha is not None, tiff=how)
     Image = pillow()
-    imagecodecs()  # writes PNG files: that it is missing is better said before the work
+    imagecodecs()  # needed to write PNG files: fail before the work if it is not installed
     try:
         with Image.open(path) as picture:
             return _read(path, picture)
     except ManifillError:
         raise
     except Exception as error:  # Pillow raises nearly anything on a broken file
-        what = "it is no picture" if isinstance(error, Image.UnidentifiedImageError) else str(error)
+        problem = "it is not a picture" if isinstance(error, Image.UnidentifiedImageError) else str(error)
         raise InvalidInput(
-            f"{path} cannot be read as a picture: {what.rstrip('.')}. Repair it or take it away."
+            f"{path} cannot be read as a picture: {problem.rstrip('.')}. Repair or remove it."
         ) from error
 
 
 def encoded(values: Pixels, alpha: Pixels | None, origin: Origin) -> bytes:
-    """The file's bytes for other values."""
+    """Bytes of a file with new values, in the output format of `origin`."""
     pixels = values if alpha is None else np.dstack([values, alpha])
     if origin.written == "PNG":
         return png.encoded(pixels, origin.chunks)
@@ -107,15 +109,15 @@ def encoded(values: Pixels, alpha: Pixels | None, origin: Origin) -> bytes:
 
 
 def _read(path: Path, picture: Any) -> tuple[Pixels, Pixels | None, Origin]:
-    form = "JPEG" if picture.format == "MPO" else str(picture.format)
-    if form not in SUFFIXES:
-        raise InvalidInput(f"{path} must be one of {', '.join(SUFFIXES)}; it is {form}. Convert it.")
+    file_format = "JPEG" if picture.format == "MPO" else str(picture.format)
+    if file_format not in SUFFIXES:
+        raise InvalidInput(f"{path} must be one of {', '.join(SUFFIXES)}; it is {file_format}. Convert it.")
     changes = []
     if getattr(picture, "n_frames", 1) > 1 and picture.format != "MPO":
-        changes.append(f"holds {picture.n_frames} pictures, of which only the first is read")
+        changes.append(f"contains only the first of the {picture.n_frames} pictures in the original")
     info = dict(picture.info)
-    if form == "PNG" and png.is_deep(path):
-        pixels: Pixels = png.read_deep(path)
+    if file_format == "PNG" and png.is_16_bit(path):
+        pixels: Pixels = png.read_16_bit(path)
     else:
         picture.load()
         pixels = _pixels(path, picture)
@@ -123,21 +125,21 @@ def _read(path: Path, picture: Any) -> tuple[Pixels, Pixels | None, Origin]:
         info.setdefault("exif", exif.tobytes())
     if picture.mode == "CMYK":
         info.pop("icc_profile", None)
-        changes.append("was CMYK and is written as RGB without its colour profile")
-    elif form in ("PNG", "BMP") and picture.mode == "P":
-        changes.append("is written in full colours: its palette may lack those of the fills")
-    elif form in ("PNG", "BMP", "PPM") and picture.mode == "1":
-        changes.append("is written with 8 bits a pixel: black and white alone may not fit the fills")
+        changes.append("is converted from CMYK to RGB, without the colour profile")
+    elif file_format in ("PNG", "BMP") and picture.mode == "P":
+        changes.append("is written without a palette, which may lack the colours of filled pixels")
+    elif file_format in ("PNG", "BMP", "PPM") and picture.mode == "1":
+        changes.append("is written with 8 bits per pixel instead of 1, since filled pixels may be grey")
     channels = 1 if pixels.shape[2] < 3 else 3
     values = np.ascontiguousarray(pixels[..., :channels])
     alpha = np.ascontiguousarray(pixels[..., -1]) if pixels.shape[2] > channels else None
-    lost = form in ("JPEG", "GIF") or (form == "BMP" and alpha is not None)
-    chunks = png.kept_chunks(path) if form == "PNG" else png.chunks_for(info) if lost else ()
+    to_png = file_format in ("JPEG", "GIF") or (file_format == "BMP" and alpha is not None)
+    chunks = png.kept_chunks(path) if file_format == "PNG" else png.chunks_for(info) if to_png else ()
     origin = Origin(
         path.name,
-        form,
-        "PNG" if lost else form,
-        REASONS.get(form, "") if lost else "",
+        file_format,
+        "PNG" if to_png else file_format,
+        REASONS.get(file_format, "") if to_png else "",
         tuple(changes),
         alpha is not None,
         info,
@@ -147,28 +149,28 @@ def _read(path: Path, picture: Any) -> tuple[Pixels, Pixels | None, Origin]:
 
 
 def _pixels(path: Path, picture: Any) -> Pixels:
-    """(height, width, channels) of a picture that Pillow has loaded."""
-    if picture.format == "PPM" and picture.mode == "RGB" and _most(path) > 255:
+    """Pixels (height, width, channels) of a picture loaded by Pillow."""
+    if picture.format == "PPM" and picture.mode == "RGB" and _max_value(path) > 255:
         raise InvalidInput(
-            f"{path} has 16 bits a channel, which is read from PNG and TIFF files only; convert it."
+            f"{path} has 16 bits per channel, which is supported for PNG and TIFF files only; convert it."
         )
-    see_through = "transparency" in picture.info or "A" in picture.mode
-    if picture.mode.startswith("I"):  # PPM, 16 bits, grey
+    transparent = "transparency" in picture.info or "A" in picture.mode
+    if picture.mode.startswith("I"):  # 16-bit grey PPM
         return np.asarray(picture).astype(np.uint16)[..., None]
     if picture.mode in ("1", "L", "LA"):
-        mode = "LA" if see_through else "L"
+        mode = "LA" if transparent else "L"
     elif picture.mode == "F":
         return np.asarray(picture)[..., None]
     else:
-        mode = "RGBA" if see_through else "RGB"
-    if picture.mode in ("1", "L") and see_through:  # by way of RGBA, which knows the transparent grey
+        mode = "RGBA" if transparent else "RGB"
+    if picture.mode in ("1", "L") and transparent:  # only RGBA conversion applies the transparent grey
         return np.asarray(picture.convert("RGBA"))[..., [0, 3]]
     pixels = np.asarray(picture if picture.mode == mode else picture.convert(mode))
     return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
-def _most(path: Path) -> int:
-    """The largest value that a PPM file allows."""
+def _max_value(path: Path) -> int:
+    """The maximum value declared in the header of a PPM file."""
     with path.open("rb") as file:
         words = re.sub(rb"#.*", b"", file.read(1000)).split(maxsplit=4)
     return int(words[3])

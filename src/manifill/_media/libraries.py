@@ -1,4 +1,4 @@
-"""The libraries that know the formats, each loaded when first needed."""
+"""Optional libraries for image and video formats, each imported when first used."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from manifill.errors import MissingDependency
 
 
 def pillow() -> Any:
-    """Pillow's `Image`, for pictures."""
+    """Return Pillow's `Image` module, for image files."""
     try:
         from PIL import Image
     except ImportError:
@@ -15,7 +15,7 @@ def pillow() -> Any:
 
 
 def imagecodecs() -> Any:
-    """For pixels of PNG files in any depth, and for the compressions of TIFF files."""
+    """Return imagecodecs, for PNG pixels of any bit depth and for the compressions of TIFF files."""
     try:
         import imagecodecs
     except ImportError:
@@ -24,8 +24,8 @@ def imagecodecs() -> Any:
 
 
 def tifffile() -> Any:
-    """For TIFF files, whose depths and pages Pillow knows in part only."""
-    imagecodecs()  # without which it reads and writes few compressions
+    """Return tifffile, for TIFF files: Pillow supports only some bit depths and page types."""
+    imagecodecs()  # tifffile needs it for most compressions
     try:
         import tifffile
     except ImportError:
@@ -34,7 +34,7 @@ def tifffile() -> Any:
 
 
 def pyav() -> Any:
-    """FFmpeg, for videos."""
+    """Return PyAV, the Python bindings of FFmpeg, for video files."""
     try:
         import av
         import av.error

@@ -1,4 +1,4 @@
-"""Stacks of pictures: a folder of them, a TIFF file with pages, a NumPy file, or one picture."""
+"""Reading and writing stacks of pictures: a folder, a multi-page TIFF file, a NumPy file, or one picture."""
 
 import os
 import re
@@ -18,21 +18,21 @@ from manifill._media.formats import Origin
 from manifill._media.pages import Pixels, Tiff
 from manifill.errors import InvalidInput
 
-_Found = tuple[str, Pixels, Pixels | None, Origin | None]
+_Picture = tuple[str, Pixels, Pixels | None, Origin | None]
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures of one size and kind, and what is needed to write them back.
+    """Pictures of equal shape and dtype, with the information needed to write them back.
 
     Attributes
     ----------
     values : (n, height, width, channels)
-        In the files' own type, without alpha; one channel or three.
+        Pixel values without alpha, in the dtype of the files; one channel or three.
     alpha : (n, height, width) or None
-        Opacity, in the same type; None where no picture has any.
-    names : of the files; of a file with many pictures, with a number each
-    source : where they were read from
+        Alpha channel, in the same dtype; None if no picture has one.
+    names : (n,), file names; for a file with several pictures, its name and a page or picture number
+    source : path of the file or folder
     """
 
     values: Pixels
@@ -40,12 +40,13 @@ class Pictures:
     names: tuple[str, ...]
     source: Path
     origins: tuple[Origin, ...] = field(default=(), repr=False)
-    """How each was written; empty for files which hold them all."""
+    """(n,), format and metadata of each picture; empty if the source is a TIFF or NumPy file."""
     tiff: Tiff | None = field(default=None, repr=False)
+    """Settings if the source is a TIFF file, else None."""
     ndim: int = 4
-    """How many dimensions the array in a NumPy file has."""
+    """Number of dimensions of the array in a NumPy file."""
     key: str = ""
-    """What it is called in an .npz file."""
+    """Name of the array in an .npz file; empty for other sources."""
     folder: bool = False
     """Whether the source is a folder."""
 
@@ -55,44 +56,44 @@ def read_pictures(path: Path) -> Pictures:
     if path.is_dir():
         found = sorted((one for one in path.iterdir() if _is_picture(one)), key=_natural)
         if not found:
-            raise InvalidInput(f"{path} must hold pictures ({' '.join(formats.ENDINGS)}); it holds none.")
+            raise InvalidInput(f"{path} must contain pictures ({' '.join(formats.ENDINGS)}); it has none.")
         stack = _stack(path, ((one.name, *formats.read_picture(one)) for one in found), len(found))
         return replace(stack, folder=True)
     if not path.is_file():
-        raise InvalidInput(f"There is no file or folder {path}. Is it elsewhere?")
+        raise InvalidInput(f"There is no file or folder {path}. Check the path.")
     if path.suffix.lower() in stacks.ENDINGS:
         return _read_numpy(path)
     if pages.is_tiff(path):
-        found_pages, how = pages.read_pages(path)
+        found_pages, tiff = pages.read_pages(path)
         named = ((f"{path.name}, page {i + 1}", *one, None) for i, one in enumerate(found_pages))
-        return _stack(path, named, len(found_pages), how)
+        return _stack(path, named, len(found_pages), tiff)
     return _stack(path, [(path.name, *formats.read_picture(path))], 1)
 
 
 def write_pictures(
     pictures: Pictures, values: Pixels, output: Path, *, alpha: Pixels | None = None, force: bool = False
 ) -> list[str]:
-    """Write other values the way the pictures had been written, whole or not at all.
+    """Write new values in the original format; no file is left partially written.
 
     Parameters
     ----------
-    pictures : what was read
+    pictures : Pictures, as returned by `read_pictures`
     values : (n, height, width, channels)
-        What to write. Floats are rounded to whole numbers where the pictures hold these.
-    output : a folder for a folder, a file for a file
+        New values. Floats are rounded if the pictures have an integer dtype.
+    output : path of a folder if the source is a folder, otherwise of a file
     alpha : (n, height, width), optional
-        Opacity to write, for pictures that have any; as it was read by default.
-    force : whether to write over files that exist; others in the folder are left alone
+        Alpha to write, for pictures that have an alpha channel; by default it is unchanged.
+    force : bool, overwrite existing files; other files in the folder are kept
 
     Returns
     -------
-    lines : what was written differently from how it was read, and why
+    lines : list of messages about differences from the original format, with the reasons
     """
-    values = _like(values, pictures.values, "values")
+    values = _as_dtype_of(values, pictures.values, "values")
     if pictures.alpha is None:
         alpha = None
     else:
-        alpha = _like(pictures.alpha if alpha is None else alpha, pictures.alpha, "alpha")
+        alpha = _as_dtype_of(pictures.alpha if alpha is None else alpha, pictures.alpha, "alpha")
     check_target(pictures, output, force)
     if pictures.folder:
         return _write_folder(pictures, values, alpha, output, force)
@@ -123,31 +124,32 @@ def _read_numpy(path: Path) -> Pictures:
     return Pictures(values[..., :3], alpha, names, path, ndim=array.ndim, key=key)
 
 
-def _stack(path: Path, found: Iterable[_Found], n: int, how: Tiff | None = None) -> Pictures:
-    """One array of all pictures, which must be alike."""
+def _stack(path: Path, found: Iterable[_Picture], n: int, tiff: Tiff | None = None) -> Pictures:
+    """Combine pictures, which must have equal shapes and dtypes, into one `Pictures`."""
     names: list[str] = []
     origins: list[Origin] = []
     values: Pixels = np.empty(0)
     alpha: Pixels | None = None
-    for i, (name, one, own, origin) in enumerate(found):
+    for i, (name, one, own_alpha, origin) in enumerate(found):
         if i == 0:
             values = np.empty((n, *one.shape), one.dtype)
         elif one.shape != values.shape[1:] or one.dtype != values.dtype:
             raise InvalidInput(
-                f"Pictures of a stack must be of one size, kind and depth; {names[0]} is {_said(values[0])}, "
-                f"but {name} is {_said(one)}. Resize or convert one, or put those that differ elsewhere."
+                f"Pictures of a stack must have one size, colour mode and dtype; {names[0]} is "
+                f"{_describe(values[0])}, but {name} is {_describe(one)}. Resize, convert or move "
+                "those that differ."
             )
         values[i] = one
-        if own is not None:
+        if own_alpha is not None:
             if alpha is None:
                 alpha = np.full(values.shape[:3], _opaque(values.dtype), values.dtype)
-            alpha[i] = own
+            alpha[i] = own_alpha
         names.append(name)
         origins += [] if origin is None else [origin]
-    return Pictures(values, alpha, tuple(names), path, tuple(origins), how)
+    return Pictures(values, alpha, tuple(names), path, tuple(origins), tiff)
 
 
-def _said(one: Pixels) -> str:
+def _describe(one: Pixels) -> str:
     height, width, channels = one.shape
     return f"{width} × {height}, {'grey' if channels == 1 else 'colour'}, {one.dtype}"
 
@@ -161,25 +163,25 @@ def _is_picture(path: Path) -> bool:
 
 
 def _natural(path: Path) -> tuple[list[Any], str]:
-    """Numbers in names count as numbers: 2.png comes before 10.png."""
+    """Key for natural sorting: 2.png comes before 10.png."""
     parts = re.split(r"([0-9]+)", path.name.lower())
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], path.name
 
 
-def _like(new: Pixels, old: Pixels, name: str) -> Pixels:
-    """New values in the type of the old."""
+def _as_dtype_of(new: Pixels, old: Pixels, name: str) -> Pixels:
+    """`new` in the dtype of `old`; for integer dtypes rounded and clipped to their range."""
     if new.shape != old.shape:
-        raise InvalidInput(f"{name} must have the pictures' shape {old.shape}; theirs is {new.shape}.")
+        raise InvalidInput(f"{name} must have the pictures' shape {old.shape}; got {new.shape}.")
     if new.dtype == old.dtype or old.dtype.kind not in "ui":
         return new.astype(old.dtype, copy=False)
     if not np.isfinite(new).all():
-        raise InvalidInput(f"{name} must be numbers everywhere to be written as {old.dtype}; fill them.")
+        raise InvalidInput(f"{name} must be finite to be written as {old.dtype}; fill the missing ones.")
     limits = np.iinfo(old.dtype)
     return np.clip(np.rint(new), limits.min, limits.max).astype(old.dtype)
 
 
 def check_target(pictures: Pictures, output: Path, force: bool) -> None:
-    """Refuse a file that these pictures cannot be written to; what is in a folder is seen when written."""
+    """Raise InvalidInput if `output` cannot be written; the contents of a folder are checked when writing."""
     if pictures.folder:
         return
     endings: tuple[str, ...] = (pictures.source.suffix.lower(),)
@@ -190,9 +192,9 @@ def check_target(pictures: Pictures, output: Path, force: bool) -> None:
         endings = formats.SUFFIXES["TIFF"]
     check_writable(output)
     if output.suffix.lower() not in endings:
-        raise InvalidInput(f"{output} must end in {' or '.join(endings)}, since {pictures.source} is read.")
+        raise InvalidInput(f"{output} must end in {' or '.join(endings)}, the format of {pictures.source}.")
     if output.exists() and not force:
-        raise InvalidInput(f"{output} exists already; name another file or force it.")
+        raise InvalidInput(f"{output} exists already; choose another name or force overwriting.")
 
 
 def _write_folder(
@@ -208,31 +210,31 @@ def _write_folder(
         lines += [origin.renamed(before, after)] if after != before else []
         lines += [f"{after} {change}." for change in origin.changes]
     _check_folder(output, names, force)
-    with _whole_folder(output) as folder:
+    with _temporary_folder(output) as folder:
         for i, (name, origin) in enumerate(zip(names, pictures.origins, strict=True)):
-            own = alpha[i] if alpha is not None and origin.has_alpha else None
-            (folder / name).write_bytes(formats.encoded(values[i], own, origin))
+            own_alpha = alpha[i] if alpha is not None and origin.has_alpha else None
+            (folder / name).write_bytes(formats.encoded(values[i], own_alpha, origin))
     return lines
 
 
 def _check_folder(output: Path, names: list[str], force: bool) -> None:
     if output.exists() and not output.is_dir():
-        raise InvalidInput(f"{output} is a file; name a folder to write {len(names)} pictures into.")
-    there = [name for name in names if (output / name).exists()]
-    if there and not force:
-        raise InvalidInput(f"{output} has {there[0]} already; name another folder or force it.")
-    beside = output.resolve().parent
-    if not beside.is_dir():
-        raise InvalidInput(f"There is no folder {beside} to make {output.name} in; make it first.")
-    if not os.access(beside, os.W_OK):
-        raise InvalidInput(f"The folder {beside} cannot be written to; choose another for {output.name}.")
+        raise InvalidInput(f"{output} is a file; name a folder for the {len(names)} pictures.")
+    existing = [name for name in names if (output / name).exists()]
+    if existing and not force:
+        raise InvalidInput(f"{output} has {existing[0]} already; choose another folder or force overwriting.")
+    parent = output.resolve().parent
+    if not parent.is_dir():
+        raise InvalidInput(f"There is no folder {parent} to create {output.name} in; create it first.")
+    if not os.access(parent, os.W_OK):
+        raise InvalidInput(f"The folder {parent} is not writable; choose another for {output.name}.")
 
 
 @contextmanager
-def _whole_folder(output: Path) -> Iterator[Path]:
-    """A folder that takes its name only when all is in it.
+def _temporary_folder(output: Path) -> Iterator[Path]:
+    """Yield a temporary folder; when the block succeeds, rename it to `output`.
 
-    One that has files already is given the new ones at the end, one by one, each of them whole.
+    If `output` exists and is not empty, the new files are moved into it one by one.
     """
     output = output.resolve()
     folder = output.with_name(f".{output.name}.{secrets.token_hex(4)}")

@@ -1,4 +1,4 @@
-"""Arrays of pictures in NumPy files: .npy, and .npz with one array or one called X."""
+"""Stacks of pictures in NumPy files: .npy, and .npz with a single array or one called X."""
 
 import zipfile
 from pathlib import Path
@@ -14,54 +14,54 @@ ENDINGS = (".npy", ".npz")
 
 
 def load(path: Path, *, mapped: bool = False) -> tuple[npt.NDArray[Any], str]:
-    """The array of a file, and what it is called there (nothing in .npy files).
+    """Return the array in a file and its name there (empty for .npy files).
 
-    With `mapped` its numbers stay in the file until they are read.
+    With `mapped`, a .npy file is memory-mapped instead of read.
     """
     try:
-        held = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-        if isinstance(held, np.ndarray):
-            return _checked(path, held), ""
-        with held:
-            name = "X" if "X" in held.files else held.files[0] if len(held.files) == 1 else None
+        loaded = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return _checked(path, loaded), ""
+        with loaded:
+            name = "X" if "X" in loaded.files else loaded.files[0] if len(loaded.files) == 1 else None
             if name is None:
                 raise InvalidInput(
-                    f"{path} must hold one array or one called X; it holds {', '.join(held.files) or 'none'}"
-                    ". Save the pictures alone."
+                    f"{path} must hold a single array or one called X; it holds "
+                    f"{', '.join(loaded.files) or 'none'}. Save the pictures alone or as X."
                 )
-            return _checked(path, held[name]), name
+            return _checked(path, loaded[name]), name
     except InvalidInput:
         raise
     except Exception as error:  # ValueError, EOFError, SyntaxError, BadZipFile, tokenize.TokenError …
         raise InvalidInput(
-            f"{path} must be saved by numpy.save or numpy.savez; it cannot be read: {error}."
+            f"{path} must be saved by numpy.save or numpy.savez; reading it failed: {error}."
         ) from error
 
 
 def save(path: Path, array: npt.NDArray[Any], source: Path, name: str) -> None:
-    """Write an array as the file `source` holds it, with what else is in that."""
+    """Write an array in the format of `source`; for .npz files, copy its other arrays too."""
     if not name:
         with atomic_write(path, "wb") as file:
             np.save(file, array)
         return
-    with np.load(source, allow_pickle=False) as held:
-        arrays = {one: array if one == name else held[one] for one in held.files}
+    with np.load(source, allow_pickle=False) as loaded:
+        arrays = {one: array if one == name else loaded[one] for one in loaded.files}
     with zipfile.ZipFile(source) as archive:
-        packed = any(one.compress_type != zipfile.ZIP_STORED for one in archive.infolist())
+        compressed = any(one.compress_type != zipfile.ZIP_STORED for one in archive.infolist())
     with atomic_write(path, "w+b") as file:
-        (np.savez_compressed if packed else np.savez)(file, **arrays)  # type: ignore[arg-type]
+        (np.savez_compressed if compressed else np.savez)(file, **arrays)  # type: ignore[arg-type]
 
 
 def _checked(path: Path, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     shapes = "(n, height, width), (n, height, width, 3), (n, height, width, 4) or (height, width)"
-    given = f"{path} holds an array of type {array.dtype} with the shape {array.shape}."
+    found = f"{path} holds an array of dtype {array.dtype} and shape {array.shape}."
     if array.dtype.kind not in "uif":
-        raise InvalidInput(f"Pictures must be arrays of numbers; {given} Convert it.")
+        raise InvalidInput(f"Pictures must be arrays of numbers; {found} Convert it.")
     if array.ndim == 3 and array.shape[2] in (3, 4):
         raise InvalidInput(
-            f"Pictures must be {shapes}; {given} If it is one picture in colour, put an axis before: X[None]."
+            f"Pictures must be {shapes}; {found} If it is one colour picture, add a first axis: X[None]."
         )
     channels = array.shape[3:] in ((), (1,), (3,), (4,))
     if array.size == 0 or array.ndim not in (2, 3, 4) or not channels:
-        raise InvalidInput(f"Pictures must be {shapes}; {given} Reshape it.")
+        raise InvalidInput(f"Pictures must be {shapes}; {found} Reshape it.")
     return array

@@ -1,15 +1,17 @@
-"""Videos, written frame by frame like one that was read: its pace, its sound, its colours.
+"""Writing videos frame by frame, with the frame times, audio and colour codes of an original video.
 
-A video takes its name only when it is complete. Until then it is a hidden file beside it, which goes away
-with whatever exception ends the writing.
+The file is written under a temporary hidden name in the same folder and renamed when it is complete. If an
+exception ends the writing, the temporary file is deleted.
 """
 
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from manifill._checks import require_number
 from manifill._files.atomic import check_writable
@@ -17,21 +19,21 @@ from manifill._media.clips import Frame, VideoFile, VideoStack
 from manifill._media.encoding import Encoder
 from manifill.errors import InvalidInput
 
-__all__ = ["ENDINGS", "Frame", "VideoFile", "VideoStack", "VideoWriter"]
+__all__ = ["ENDINGS", "Frame", "VideoFile", "VideoStack", "VideoWriter", "write_clip"]
 
 ENDINGS = (".mp4", ".m4v", ".mov", ".mkv", ".avi", ".webm", ".npy")
-"""What can be written."""
+"""File name endings of the formats that can be written."""
 
 
 class VideoWriter:
-    """A video being written; use it in a `with` statement.
+    """Writes a video; use it in a `with` statement.
 
     Parameters
     ----------
-    path : where; the ending tells the format
-    like : the video whose pace, sound and colours it has
-    width, height : of the frames; those of `like` by default
-    lossless : whether frames must come back bit for bit, in a larger file
+    path : path of the output; its ending selects the format
+    like : VideoFile, the original: frame times, audio and colour codes are taken from it
+    width, height : int, size of the frames; by default that of `like`
+    lossless : bool, encode without loss; the file is larger
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class VideoWriter:
         lossless: bool = False,
     ) -> None:
         if path.suffix.lower() not in ENDINGS:
-            raise InvalidInput(f"{path} must end in one of {', '.join(ENDINGS)}, which tells its format.")
+            raise InvalidInput(f"{path} must end in one of {', '.join(ENDINGS)}, which sets the format.")
         check_writable(path)
         self.path = path.resolve()
         self.like = like
@@ -54,30 +56,30 @@ class VideoWriter:
         require_number("height", self.height, least=1, whole=True)
         self.lossless = lossless
         self.n_frames = 0
-        self._part = self.path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
+        self._temporary = self.path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
         self._sink: Encoder | _Stack | None = None
 
     def __enter__(self) -> Self:
         size = self.width, self.height
         try:
             if self.path.suffix.lower() == ".npy":
-                self._sink = _Stack(self._part, self.like, *size)
+                self._sink = _Stack(self._temporary, self.like, *size)
             else:
-                self._sink = Encoder(self._part, self.like, *size, lossless=self.lossless)
+                self._sink = Encoder(self._temporary, self.like, *size, lossless=self.lossless)
         except BaseException:
-            self._part.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
             raise
         return self
 
     def write(self, frame: Frame) -> None:
         """Write the next frame."""
         if self._sink is None:
-            raise InvalidInput("A VideoWriter writes within its `with` statement only; this one is not open.")
+            raise InvalidInput("VideoWriter.write must be called within a `with` statement; it is not open.")
         expected = (self.height, self.width)
         if frame.dtype != np.uint8 or frame.shape[:2] != expected or frame.shape[2:] not in ((), (3,)):
             raise InvalidInput(
-                f"Frames must be uint8 of the shape {expected}, or with 3 channels more; got {frame.shape} "
-                f"of {frame.dtype}. Convert the frame, or give width and height."
+                f"Frames must be uint8 of shape {expected}, optionally with 3 channels; got {frame.shape} "
+                f"of {frame.dtype}. Convert the frame, or set width and height."
             )
         if not self.like.colour and frame.ndim == 3:
             raise InvalidInput(f"{self.like.path} is grey, so frames must be {expected}; got {frame.shape}.")
@@ -92,16 +94,26 @@ class VideoWriter:
         try:
             if error is None:
                 if not self.n_frames:
-                    raise InvalidInput(f"No frame was written, so that there is no {self.path.name}.")
+                    raise InvalidInput(f"No frame was written, so {self.path.name} was not created.")
                 sink.finish()
-                os.replace(self._part, self.path)
+                os.replace(self._temporary, self.path)
         finally:
             sink.abandon()
-            self._part.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
+
+
+def write_clip(path: Path, frames: npt.NDArray[np.uint8]) -> None:
+    """Write frames (n, height, width) or (n, height, width, 3) as a video without an original."""
+    with tempfile.TemporaryDirectory() as folder:
+        stack = Path(folder, "frames.npy")
+        np.save(stack, frames)
+        with VideoWriter(path, VideoFile.open(stack)) as video:
+            for frame in frames:
+                video.write(frame)
 
 
 class _Stack:
-    """A NumPy file, whose number of frames is filled in at the end."""
+    """Writes a .npy file; the number of frames in its header is set at the end."""
 
     def __init__(self, path: Path, like: VideoFile, width: int, height: int) -> None:
         self.shape = (height, width, *((3,) if like.colour else ()))
@@ -112,7 +124,7 @@ class _Stack:
     def _header(self) -> None:
         shape = (self.n, *self.shape)
         descr = {"descr": "|u1", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(self.file, descr)  # leaves room for a longer number
+        np.lib.format.write_array_header_1_0(self.file, descr)  # padded for a longer shape
 
     def write(self, frame: Frame) -> None:
         self.file.write(frame.tobytes())

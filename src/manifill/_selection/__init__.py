@@ -1,4 +1,4 @@
-"""Which candidates run, in which order and at which cost, and what each counts."""
+"""Selection: candidate kernels and fillers, how they are tried, and their weights."""
 
 from manifill._selection.blending import Blend, fillers_for, needed, validation_rows, weigh
 from manifill._selection.tuning import Candidates, Tuning, tune, validate

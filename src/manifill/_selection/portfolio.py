@@ -1,4 +1,4 @@
-"""Which kernels and ridges are tried."""
+"""Candidate pairs of kernel and ridge penalty."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -7,13 +7,14 @@ from manifill.kernels import Gaussian, Kernel, Laplacian, MedianDistance, SemiLi
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge
 
 Setting = tuple[Kernel, float]
-"""A kernel and a ridge."""
+"""A kernel and a ridge penalty."""
 Pair = tuple[Kernel, AnySolver]
 
-# A ridge of its own for kernels that are given: from "trust every value" to "hardly any".
+# Ridge penalties to try with a kernel that the user gives: from interpolation to strong smoothing.
+# Set by hand, not tuned.
 RIDGES = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 
-# Rows among which the median distance is found: enough for a bandwidth known to a few percent.
+# Rows sampled for the median distance, which they give to a few percent. Set by hand, not tuned.
 _SAMPLE = 150
 
 
@@ -22,8 +23,9 @@ def _setting(base: type[Laplacian] | type[Gaussian], multiple: float, weight: fl
     return (SemiLinear(radial, weight) if weight else radial), ridge
 
 
-# Kernel, bandwidth in medians, share of the linear part, ridge. These together do well on most tables: where
-# the best candidate is one of them, its neighbours are not tried (docs/choosing.md) …
+# Kernel, bandwidth in median distances, weight of the linear kernel, ridge. The portfolio was assembled on
+# the sixteen tables of docs/benchmarks/accuracy.md, with other masks. The core candidates together do well on
+# most tables: if the best candidate is one of these, its neighbours are not tried (docs/notes/choosing.md).
 CORE: tuple[Setting, ...] = (
     _setting(Laplacian, 0.5, 0.3, 0.03),
     _setting(Laplacian, 0.25, 0.3, 0.1),
@@ -32,7 +34,7 @@ CORE: tuple[Setting, ...] = (
     _setting(Gaussian, 0.7, 1.0, 1.0),
     _setting(Gaussian, 1.4, 0.3, 0.01),
 )
-# … and these are taken where held-out entries say so: pictures and smooth manifolds want wide Gaussians.
+# Candidates for other data: images and smooth manifolds need wide Gaussian kernels.
 OTHERS: tuple[Setting, ...] = (
     _setting(Laplacian, 0.5, 0.0, 1.0),
     _setting(Laplacian, 4.0, 0.3, 0.01),
@@ -42,7 +44,8 @@ OTHERS: tuple[Setting, ...] = (
     _setting(Gaussian, 4.0, 0.0, 1e-3),
 )
 PORTFOLIO = CORE + OTHERS
-# Of many columns L1 distances are dear, and rough kernels with large ridges never won: these are tried.
+# Candidates for wide tables: L1 distances are expensive there, and narrow kernels with large ridges were
+# never the best in development. Set by hand.
 WIDE: tuple[Setting, ...] = (
     _setting(Gaussian, 2.0, 0.0, 0.01),
     _setting(Laplacian, 8.0, 0.3, 1e-3),
@@ -54,7 +57,7 @@ WIDE: tuple[Setting, ...] = (
 
 
 def candidates(kernel: Kernel | None, solver: AnySolver, tune_ridge: bool, wide: bool = False) -> list[Pair]:
-    """Pairs to try: with a kernel of the user's only the ridge varies, with a solver of theirs the kernel."""
+    """Pairs to try. Only the ridge varies if the user gave a kernel, only the kernel without `tune_ridge`."""
     if kernel is None:
         settings: Iterable[Setting] = WIDE if wide else PORTFOLIO
     else:
@@ -64,7 +67,7 @@ def candidates(kernel: Kernel | None, solver: AnySolver, tune_ridge: bool, wide:
 
 
 def neighbours(pair: Pair, tune_kernel: bool, tune_ridge: bool) -> list[Pair]:
-    """The same pair with half and twice the bandwidth, and with a third of the ridge and three times it."""
+    """The pair with half and twice the bandwidth, and with a third and three times the ridge."""
     kernel, solver = pair
     nearby: list[Pair] = []
     if tune_kernel:
@@ -75,17 +78,17 @@ def neighbours(pair: Pair, tune_kernel: bool, tune_ridge: bool) -> list[Pair]:
 
 
 def with_ridge(solver: AnySolver, ridge: float) -> AnySolver:
-    """The same solver with another ridge; as it is where it has none."""
+    """The solver with another ridge; unchanged if it has none."""
     return replace(solver, ridge=ridge) if isinstance(solver, Ridge | Landmarks | Local) else solver
 
 
 def ridge_of(solver: AnySolver) -> float:
-    """Its ridge; 0 where it has none."""
+    """The ridge of a solver; 0 if it has none."""
     return solver.ridge if isinstance(solver, Ridge | Landmarks | Local) else 0.0
 
 
 def scaled(kernel: Kernel, factor: float) -> Kernel:
-    """The same kernel with the multiple of its median distance changed by a factor."""
+    """The kernel with its bandwidth multiplied by a factor; unchanged if that is no median distance."""
     if isinstance(kernel, SemiLinear):
         return SemiLinear(scaled(kernel.base, factor), kernel.weight)  # type: ignore[arg-type]
     if isinstance(kernel, Gaussian | Laplacian) and isinstance(kernel.bandwidth, MedianDistance):

@@ -1,4 +1,4 @@
-"""Candidate screening: short runs of kernels and ridges on a sample with entries held out."""
+"""Candidate screening: short runs of pairs of kernel and ridge on a sample with entries held out."""
 
 import logging
 import math
@@ -25,30 +25,34 @@ _log = logging.getLogger(__name__)
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-# Held-out entries that tell candidates apart: more sets are held out until there are so many …
+# Held-out entries to compare candidates on; up to _MAX_SETS sets are held out to get this many. Set by hand,
+# not tuned.
 _ENTRIES = 450
-# … and where columns are many, some of them are enough that hold so many; at most so many columns.
+# Entries are held out in only as many columns as give this many entries (in wide tables, in this many
+# columns), if that is at most half of the columns. 2,000 was set by hand; for 320 see _BASE_SWEEPS.
 _ENTRIES_OF_WIDE, _COLUMNS_OF_WIDE = 2000, 320
+# Share of the observed entries in a held-out set, and the number of sets. Set by hand, not tuned.
 _SHARE, _MAX_SETS = 0.1, 3
-# Each candidate runs two sweeps: the ranking after one differs from the final one, after two it is stable.
+# Sweeps of each candidate. Relative RMSE of the stacked fills with one, two and three sweeps on the sixteen
+# tables of docs/notes/choosing.md: .976, .964, .962.
 _SWEEPS = 2
-# Columns that are taken for known are filled in so many sweeps: after fewer they are so rough that kernels of
-# too large a ridge win. Olivetti, 70 % missing, RMSE of the fills chosen, over six masks: .0637 to .0639;
-# with two sweeps and half as many columns .0637 to .0656.
+# Sweeps that fill the columns without held-out entries. After fewer their fill is so inaccurate that kernels
+# with too large a ridge win. Olivetti, 70 % missing, RMSE of the chosen fills over six masks: .0637 to .0639
+# with three sweeps and 320 columns, .0637 to .0656 with two sweeps and 160 columns.
 _BASE_SWEEPS = 3
-# Rows up to which whole runs side by side are faster than one after the other with all threads.
-_SIDE_BY_SIDE_ROWS = 1000
+# Rows up to which parallel runs of one thread each are faster than consecutive runs with all threads.
+_MAX_ROWS_PARALLEL = 1000
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate that was screened.
+    """Result of screening a candidate.
 
     Attributes
     ----------
-    kernel, solver : what was tried.
+    kernel, solver : the candidate.
     error : root mean square error on the held-out entries of the sample, in standard deviations of columns.
-    weight : its weight in the ensemble; 0 where it was not taken.
+    weight : its weight in the ensemble; 0 if it is not part of it.
     """
 
     kernel: Kernel
@@ -58,10 +62,16 @@ class Trial:
 
 
 class Screening:
-    """What candidates make of held-out entries of a sample.
+    """Runs candidates on a sample with entries held out, and keeps their imputed values.
 
-    On wide tables that is expensive: then entries of some columns only are held out, and the other columns
-    are filled by `base`, and taken for known.
+    This is expensive for many columns. Then entries of only some columns are held out, and the other columns
+    are filled once by `base` and treated as known.
+
+    Attributes
+    ----------
+    held_out : the sets of held-out entries.
+    truth : (h,), their true values, all sets together.
+    pairs : the candidates so far.
     """
 
     def __init__(
@@ -78,40 +88,40 @@ class Screening:
         self._rows = n
         sets = random_sets(problem.given, problem.groups, _SHARE, count, holdout_rng, problem.n_context)
         per_column = max(sum(entries.sum() for entries in sets) / own, 1.0)
-        n_shown = _COLUMNS_OF_WIDE if wide else math.ceil(_ENTRIES_OF_WIDE / per_column)
-        self._narrow = 2 * n_shown <= own
-        if not self._narrow:
+        n_scored = _COLUMNS_OF_WIDE if wide else math.ceil(_ENTRIES_OF_WIDE / per_column)
+        self._some_columns = 2 * n_scored <= own
+        if not self._some_columns:
             self.held_out = [hide(problem, entries) for entries in sets]
         else:
-            shown = holdout_rng.permutation(own)[:n_shown]
-            self.held_out = [self._narrowed(problem, entries, shown) for entries in sets]
+            scored = holdout_rng.permutation(own)[:n_scored]
+            self.held_out = [self._hide_in(problem, entries, scored) for entries in sets]
         self.truth = np.concatenate([one.truth for one in self.held_out])
         self._starts: list[Start] = [mean_start] * count
         self.pairs: list[Pair] = []
         self._fills: list[Array] = []
 
-    def _narrowed(self, problem: Problem, entries: Mask, shown: Indices) -> HeldOut:
-        """Entries of the columns `shown` held out, the other columns known, as the base fills them."""
-        others = np.delete(np.arange(problem.shape[1]), shown)
+    def _hide_in(self, problem: Problem, entries: Mask, scored: Indices) -> HeldOut:
+        """Hold out entries of the columns `scored`; the other columns are filled first, and then known."""
+        others = np.delete(np.arange(problem.shape[1]), scored)
         entries[:, others] = False
-        _log.info("filling, to try settings on some of the columns")
+        _log.info("filling the columns without held-out entries")
         rng = np.random.default_rng(self._seeds[0])
-        damaged = hide(problem, entries).problem
-        *_, last = self._sweeper.run(damaged, rng, self._run, [SweepLimit(_BASE_SWEEPS)])
+        without = hide(problem, entries).problem
+        *_, last = self._sweeper.run(without, rng, self._run, [SweepLimit(_BASE_SWEEPS)])
         known = np.full(problem.given.shape, np.nan)
         known[:, others] = last.X[:, others]
         return hide(problem, entries, known)
 
     def screen(self, pairs: list[Pair]) -> None:
-        """Let these candidates fill the held-out entries."""
+        """Run these candidates."""
         if not pairs:
             return
-        _log.info("trying %d settings on %s held-out entries", len(pairs), f"{len(self.truth):,}")
+        _log.info("trying %d candidates on %s held-out entries", len(pairs), f"{len(self.truth):,}")
         self._fills += self._fills_of(pairs)
         self.pairs += pairs
 
     def choose_start(self, starts: Sequence[Start], pairs: list[Pair]) -> Start:
-        """Let these candidates fill the held-out entries from each start, and go on with the best one."""
+        """Run these candidates from each start; keep the best start for all others, and return it."""
         _log.info("trying %d starts on %s held-out entries", len(starts), f"{len(self.truth):,}")
         found = []
         for start in starts:
@@ -125,44 +135,44 @@ class Screening:
         return start
 
     def _computed_once(self, start: Start, i: int) -> Start:
-        """The same start, for one set of held-out entries, found once for all candidates."""
+        """The start of set i, computed once for all candidates."""
         Z = start(self.held_out[i].problem, np.random.default_rng(self._seeds[i]))
-        return lambda problem, rng: Z
+        return lambda _problem, _rng: Z
 
     def _fills_of(self, pairs: list[Pair]) -> list[Array]:
-        """What each of these candidates makes of all held-out entries, (h,)."""
+        """Imputed values (h,) of all held-out entries, for each candidate."""
         tasks = [(pair, i) for pair in pairs for i in range(len(self.held_out))]
-        fills = side_by_side(self._fill_by, tasks, self._run, self._rows)
+        fills = parallel_map(self._fill_by, tasks, self._run, self._rows)
         each = range(0, len(fills), len(self.held_out))
         return [np.concatenate(fills[first : first + len(self.held_out)]) for first in each]
 
     @property
     def best(self) -> Pair:
-        """The candidate of the smallest error so far."""
+        """The candidate with the smallest error so far."""
         return self.pairs[int(np.argmin(np.nan_to_num(self._errors, nan=np.inf)))]
 
     def error_of(self, pair: Pair) -> float:
-        """A candidate's error on the held-out entries."""
+        """The RMS error of a candidate on the held-out entries."""
         return self._errors[self.pairs.index(pair)]
 
     @property
     def _errors(self) -> list[float]:
         return [root_mean_square(fill - self.truth) for fill in self._fills]
 
-    def weights(self, most: int) -> Array:
-        """Weights of the candidates so far, at most `most` of them positive."""
-        return stack(np.array(self._fills), self.truth, most)
+    def weights(self, max_components: int) -> Array:
+        """Weights of the candidates so far, at most `max_components` of them positive."""
+        return stack(np.array(self._fills), self.truth, max_components)
 
     def evidence(self, weights: Array) -> Evidence | None:
-        """What these candidates together made of the held-out entries; None where some columns have none."""
-        taken = np.flatnonzero(weights)
-        if self._narrow or not taken.size:
+        """Held-out entries and their values in the weighted sum; None if only some columns were used."""
+        used = np.flatnonzero(weights)
+        if self._some_columns or not used.size:
             return None
-        found = np.tensordot(weights[taken], np.array([self._fills[i] for i in taken]), axes=1)
+        found = np.tensordot(weights[used], np.array([self._fills[i] for i in used]), axes=1)
         return Evidence.of(self.held_out, found, np.ones(self.held_out[0].problem.shape[1]))
 
     def trials(self, weights: Array) -> tuple[Trial, ...]:
-        """All candidates, those of most weight first and then by error."""
+        """All candidates, by descending weight and then by error."""
         trials = [
             Trial(*pair, error, weight)
             for pair, error, weight in zip(self.pairs, self._errors, weights.tolist(), strict=True)
@@ -170,7 +180,7 @@ class Screening:
         return tuple(sorted(trials, key=lambda trial: (-trial.weight, trial.error)))
 
     def _fill_by(self, task: tuple[Pair, int], run: Run) -> Array:
-        """What a candidate makes of held-out entries (h,); NaN where it fails or the time is up."""
+        """Imputed values (h,) of a set of held-out entries; NaN if the candidate fails or the time is up."""
         pair, i = task
         held_out = self.held_out[i]
         failed = np.full(len(held_out.truth), np.nan)
@@ -185,15 +195,15 @@ class Screening:
         return held_out.found(to_numpy(last.Z)) if last.sweep == _SWEEPS else failed
 
 
-def side_by_side(
+def parallel_map(
     function: Callable[[Task, Run], Result], tasks: list[Task], run: Run, n: int
 ) -> list[Result]:
-    """The function of every task, in threads of one job each where rows are few; else one by one."""
-    if n > _SIDE_BY_SIDE_ROWS or len(tasks) == 1 or run.device is not None:
+    """Apply a function to every task: in parallel, one thread each, up to `_MAX_ROWS_PARALLEL` rows."""
+    if n > _MAX_ROWS_PARALLEL or len(tasks) == 1 or run.device is not None:
         return [function(task, run) for task in tasks]
     with Workers(run.n_jobs):
-        return share(partial(_swapped, function, replace(run, n_jobs=1)), tasks)
+        return share(partial(_call, function, replace(run, n_jobs=1)), tasks)
 
 
-def _swapped(function: Callable[[Task, Run], Result], run: Run, task: Task) -> Result:
+def _call(function: Callable[[Task, Run], Result], run: Run, task: Task) -> Result:
     return function(task, run)

@@ -1,4 +1,4 @@
-"""Tuning of the sweep: candidates are screened on a sample, the chosen ones validated on the whole table."""
+"""Tuning of the sweep: candidates are screened on a sample, and the best ones validated on the full table."""
 
 import logging
 import math
@@ -11,44 +11,47 @@ from manifill._arrays import Array, Indices, Table, to_numpy
 from manifill._fillers import Run, sweep
 from manifill._problem import Problem
 from manifill._selection.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
-from manifill._selection.screening import Screening, Trial, side_by_side
+from manifill._selection.screening import Screening, Trial, parallel_map
 from manifill.kernels import Kernel, Laplacian, SemiLinear
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge
 
 _log = logging.getLogger(__name__)
 
-# Rows of the sample that candidates are screened on. What does best there does so on the whole:
-# docs/choosing.md.
+# Rows of the sample that candidates are screened on. Set by hand; 2,000 rows of four columns chose a worse
+# ensemble for JFK weather at 50 % missing (RMSE .377 against .358, docs/notes/choosing.md).
 _SCREENED_ROWS = 1000
-# Columns beyond which candidates fill some of them only.
+# Columns beyond which a table is wide: it has its own portfolio, screened on some of the columns, without
+# local search. Set by hand, not tuned.
 _WIDE = 512
-# Columns up to which a linear start is tried, and how many candidates try it.
+# Columns up to which a linear start is tried, and number of candidates that try it. Set by hand, not tuned.
 _MAX_COLUMNS_LINEAR, _CANDIDATES_LINEAR = 100, 2
-# Rounds of local search around the best candidate when it is outside CORE.
+# Rounds of local search around the best candidate if it is outside CORE. Set by hand, not tuned.
 _SEARCH_ROUNDS = 2
-# A sweep more is worth its time if it lowers the error on held-out entries by this share.
+# Another sweep, or round of local search, must lower the error on held-out entries by this share.
+# Set by hand, not tuned.
 _MIN_IMPROVEMENT = 2e-3
-# Held-out entries with which one sweep without gain is enough to stop; with fewer it takes two.
+# Held-out entries from which one sweep without gain ends the run; with fewer, two do. Set by hand, not tuned.
 _CERTAIN_ENTRIES = 1500
-# Large tables go on from the fill of the validation run, which is nearly that of the whole, for this many
-# sweeps.
+# Sweeps of a large table that starts from the fill of the validation run, which is close to the final one.
+# Set by hand, not tuned.
 _WARM_SWEEPS = 3
-# Sweeps where nothing can be held out.
+# Sweeps if no entry can be held out: on noisy tables the error grows after three to five sweeps, on others it
+# still falls (docs/notes/defaults.md).
 _SWEEPS_WITHOUT_EVIDENCE = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """What was chosen for the sweep, and what is known of it.
+    """The tuned sweep, and its results on held-out entries.
 
     Attributes
     ----------
     sweeper : kernels, solvers, weights, start and number of sweeps.
-    evidence : what the validation run made of every entry held out from it.
-    accuracy : what to expect, column by column.
-    trials : all candidates, the best first; empty where kernel and solver were given.
-    errors : error on the held-out entries of the whole table after each sweep, in standard deviations.
-    sets : how many sets of entries were held out.
+    evidence : entries held out in the validation run, and their imputed values.
+    accuracy : expected accuracy of every column.
+    trials : all candidates, the best first; empty if kernel and solver were given.
+    errors : RMS error on the held-out entries of the full table after each sweep, in standard deviations.
+    sets : number of sets of held-out entries.
     """
 
     sweeper: sweep.Sweeper
@@ -61,13 +64,14 @@ class Tuning:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What is to be chosen for a sweep.
+    """The choices that tuning of the sweep may make.
 
     Attributes
     ----------
-    sweeper : everything else; its `start` is chosen where it is None.
-    kernel : the user's own; None to choose.
-    solver : of the kind to use; its ridge is chosen where `tune_ridge` says so.
+    sweeper : all other settings; its `start` is chosen if it is None.
+    kernel : the user's kernel; None to choose one.
+    solver : a solver of the kind to use.
+    tune_ridge : is the ridge penalty of the solver chosen?
     """
 
     sweeper: sweep.Sweeper
@@ -76,19 +80,19 @@ class Candidates:
     tune_ridge: bool
 
     @property
-    def any(self) -> bool:
-        """Is anything to be chosen at all?"""
+    def needs_tuning(self) -> bool:
+        """Is the kernel or the ridge to be chosen?"""
         return self.kernel is None or self.tune_ridge
 
 
 def tune(problem: Problem, choices: Candidates, run: Run, rng: np.random.Generator) -> Tuning:
-    """The best sweep for a problem, judged by entries held out from it."""
+    """Choose the best sweep for a problem, by its error on held-out entries."""
     sample_rng, screening_rng, validation_rng = rng.spawn(3)
-    go_on = choices.sweeper.start is None
+    warm_start = choices.sweeper.start is None
     sweeper, trials, screened = _screened(problem, choices, run, sample_rng, screening_rng)
     tuned = validate(problem, sweeper, run, validation_rng, screened)
     sweeps, start = tuned.sweeper.max_sweeps, sweeper.start
-    if go_on and validation.large(problem) and tuned.errors:
+    if warm_start and validation.is_large(problem) and tuned.errors:
         start = tuned.sweeper.start
         sweeps = min(_WARM_SWEEPS, sweeps)
     return replace(tuned, sweeper=replace(tuned.sweeper, start=start, max_sweeps=sweeps), trials=trials)
@@ -101,12 +105,13 @@ def _screened(
     sample_rng: np.random.Generator,
     screening_rng: np.random.Generator,
 ) -> tuple[sweep.Sweeper, tuple[Trial, ...], validation.Evidence | None]:
-    """Start, kernels, ridges and weights, chosen on a sample."""
+    """Choose start, kernels, ridges and weights on a sample of the rows."""
     sweeper, kernel, solver = choices.sweeper, choices.kernel, choices.solver
     sample, sampled = _sample(problem, _SCREENED_ROWS, sample_rng)
     wide = problem.shape[1] > _WIDE
-    trying = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
-    pairs = candidates(kernel, trying, choices.tune_ridge, wide)
+    exact = Ridge(ridge_of(solver)) if isinstance(solver, Landmarks) else solver
+    pairs = candidates(kernel, exact, choices.tune_ridge, wide)
+    # The default kernel is the best fixed one in docs/notes/defaults.md.
     default = sweep.Ensemble.of(kernel or SemiLinear(Laplacian(), 0.3), solver)
     if len(pairs) < 2 or sample is None:
         return replace(sweeper, ensemble=default), (), None
@@ -135,7 +140,7 @@ def _screened(
 
 
 def _search(screening: Screening, n_core: int, tune_kernel: bool, tune_ridge: bool) -> None:
-    """Try the neighbours of the best candidate, where that is none of the core."""
+    """Local search: try the neighbours of the best candidate while it is not among the first `n_core`."""
     for _ in range(_SEARCH_ROUNDS):
         best = screening.best
         if best in screening.pairs[:n_core]:
@@ -154,12 +159,15 @@ def validate(
     screened: validation.Evidence | None = None,
     shrink: bool = True,
 ) -> Tuning:
-    """The validation run: how well a sweep does on the whole table, in how many sweeps, with what shrinkage.
+    """Validation run on the full table: the number of sweeps, shrinkage and accuracy on held-out entries.
 
-    `screened` is what is known of it already; without `shrink` fills are not drawn to the column means.
+    Parameters
+    ----------
+    screened : held-out entries of candidate screening; their errors are added to those of the accuracy.
+    shrink : if False, imputed values are not shrunk towards the column means.
     """
     sweeper = sweeper.cold
-    share, count = validation.how_much(problem)
+    share, count = validation.holdout_size(problem)
     holdout_rng, run_rng = rng.spawn(2)
     sets = validation.random_sets(problem.given, problem.groups, share, count, holdout_rng, problem.n_context)
     held_out = [validation.hide(problem, entries) for entries in sets]
@@ -170,8 +178,8 @@ def validate(
         return Tuning(fewer, nothing, validation.accuracy(nothing, None, deviation), sets=count)
     _log.info("validation run on %s held-out entries", f"{sum(len(one.truth) for one in held_out):,}")
     seeds = run_rng.integers(2**32, size=count)
-    runs = side_by_side(
-        lambda task, run: _watched(task[0], sweeper, run, task[1]),
+    runs = parallel_map(
+        lambda task, run: _validation_run(task[0], sweeper, run, task[1]),
         list(zip(held_out, seeds, strict=True)),
         run,
         problem.shape[0],
@@ -180,7 +188,7 @@ def validate(
     longest = max(len(found) for found, _ in runs)
     after = [np.concatenate([found[min(s, len(found) - 1)] for found, _ in runs]) for s in range(longest)]
     errors = [validation.root_mean_square(found - truth) for found in after[1:]] or [math.nan]
-    sweeps = _sweeps_worth_doing(errors, sweeper.opening)
+    sweeps = _best_sweep_count(errors, sweeper.opening)
     found = after[min(sweeps, len(after) - 1)]
     columns = np.concatenate([one.columns for one in held_out])
     shrunk = validation.shrinkage(columns, found, truth, d) if shrink else np.ones(d)
@@ -201,19 +209,19 @@ def validate(
     )
 
 
-def _sweeps_worth_doing(errors: list[float], opening: int) -> int:
-    """The first number of sweeps whose error is near the lowest."""
-    enough = (1 + _MIN_IMPROVEMENT) * min(errors[opening:], default=math.nan)
-    best = next((s for s, error in enumerate(errors) if s >= opening and error <= enough), opening)
+def _best_sweep_count(errors: list[float], opening: int) -> int:
+    """The smallest number of sweeps with an error within `_MIN_IMPROVEMENT` of the lowest."""
+    limit = (1 + _MIN_IMPROVEMENT) * min(errors[opening:], default=math.nan)
+    best = next((s for s, error in enumerate(errors) if s >= opening and error <= limit), opening)
     return best + 1
 
 
-def _watched(
+def _validation_run(
     held_out: validation.HeldOut, sweeper: sweep.Sweeper, run: Run, seed: int
 ) -> tuple[list[Array], Table]:
-    """Held-out entries at the start and after each sweep, and the best fill.
+    """Imputed values of the held-out entries at the start and after each sweep, and the best fill.
 
-    The run ends when sweeps no longer bring the fill nearer to what is held out.
+    The run ends when sweeps no longer lower the error on the held-out entries.
     """
     found: list[Array] = []
     errors: list[float] = []
@@ -233,7 +241,7 @@ def _watched(
 
 
 def _levelled_off(errors: list[float], patient: bool) -> bool:
-    """Has the last sweep made it worse, or did it, and for the patient the one before it, gain little?"""
+    """Has the last sweep raised the error, or lowered it too little? If `patient`, the last two must have."""
     if len(errors) < 2:
         return False
     risen = errors[-1] > (1 + _MIN_IMPROVEMENT) * min(errors[:-1])
@@ -243,7 +251,7 @@ def _levelled_off(errors: list[float], patient: bool) -> bool:
 
 
 def _max_components(problem: Problem, solver: AnySolver) -> int:
-    """How many kernels may take part: every one costs a run."""
+    """Largest number of kernels in the ensemble, by the size n²·d of a sweep. Set by hand, not tuned."""
     n, d = problem.shape
     if isinstance(solver, Landmarks | Local):
         return 1
@@ -252,15 +260,15 @@ def _max_components(problem: Problem, solver: AnySolver) -> int:
 
 
 def _sample(problem: Problem, rows: int, rng: np.random.Generator) -> tuple[Problem | None, Indices]:
-    """Some of the rows, and the columns with enough of them observed; None where there are not two.
+    """A sample of the rows, with the columns of at least four observed values; and the indices of these.
 
-    Also which columns of the problem these are.
+    The sample is None if it has fewer than two columns.
     """
     given = problem.given[problem.rows]
     if len(given) > rows:
         given = given[np.sort(rng.permutation(len(given))[:rows])]
-    enough = (~np.isnan(given)).sum(axis=0) >= 4
-    groups = [group for group in problem.groups if enough[list(group)].all()]
+    sufficient = (~np.isnan(given)).sum(axis=0) >= 4
+    groups = [group for group in problem.groups if sufficient[list(group)].all()]
     columns = sorted(column for group in groups for column in group)
     if len(columns) < 2 or len(columns) <= problem.n_context:
         return None, np.array(columns, dtype=np.intp)

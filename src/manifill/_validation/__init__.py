@@ -1,4 +1,4 @@
-"""Judging fills on entries that are known and were held out."""
+"""Validation: observed entries are held out, filled, and compared with their true values."""
 
 from manifill._validation.errors import Errors
 from manifill._validation.evidence import Accuracy, ColumnAccuracy, Evidence, accuracy, shrinkage
@@ -6,8 +6,8 @@ from manifill._validation.holdout import (
     HeldOut,
     hide,
     hold_out_like_missing,
-    how_much,
-    large,
+    holdout_size,
+    is_large,
     random_sets,
     root_mean_square,
 )
@@ -22,8 +22,8 @@ __all__ = [
     "accuracy",
     "hide",
     "hold_out_like_missing",
-    "how_much",
-    "large",
+    "holdout_size",
+    "is_large",
     "random_sets",
     "root_mean_square",
     "shrinkage",

@@ -1,9 +1,9 @@
-"""Hold out known entries, to see how well they are filled: the only place that hides entries.
+"""Hold out known entries, to measure how well they are filled. Entries are held out only in this module.
 
-Entries are held out at random where rows have no order and columns no layout. Else how well an entry can be
-filled depends on how far it is from known ones: there they are held out *like the missing ones*. Some rows
-are damaged once more, with the damage of another row moved elsewhere, and on the other rows single entries
-are held out; every held-out entry counts as much as there are missing ones at its distance.
+If rows have no times and columns no layout, entries are held out at random. Otherwise the error of an entry
+depends on its distance to known ones, so entries are held out *like the missing ones*. In some rows the
+damage (mask of missing entries) of another row is applied at another position. In the other rows single
+entries are held out. Weights give held-out entries the same distribution of distances as the missing ones.
 """
 
 import math
@@ -17,38 +17,43 @@ from scipy.ndimage import distance_transform_edt
 from manifill._arrays import Array, Indices, Mask, Table
 from manifill._problem import Groups, Problem
 
-# Held-out entries of a column that make its error known to about a tenth (relative error 1/√(2·60) = .09).
+# Held-out entries of a column that give its RMS error to about a tenth (relative error 1/√(2·60) = .09).
 _ENTRIES_PER_COLUMN = 60
 # Lower bound on the ratio of a column's scale after and before hiding; matches the ±1e6 clip of `Scaling`.
 _MIN_SCALE_RATIO = 1e-6
-# Bound on the logarithm of the weight of a held-out entry.
+# Bound on the absolute logarithm of the weight of a held-out entry. Set by hand, not tuned.
 _MAX_LOG_WEIGHT = 3.0
-# Entries of a table beyond which one held-out set is enough.
+# Entries of a table beyond which one held-out set is used. Set by hand, not tuned.
 _MANY_ENTRIES = 25_000
-# Share of the known entries held out as single ones, and by damage moved from elsewhere: where more than
-# _MUCH_MISSING is missing already, little may be hidden, or what is left would be another problem.
-_POINTS, _MOVED, _MOVED_OF_LITTLE, _MUCH_MISSING = 0.06, 0.25, 0.08, 0.2
+# Shares of the known entries to hold out: as single entries; and at most by damage moved from other rows, if
+# less than the share _MUCH_MISSING is missing, or otherwise. Holding out much of a table that already lacks
+# much would make another problem of it. Set by hand, not tuned.
+_SINGLE_SHARE, _MOVED_SHARE, _MOVED_SHARE_OF_FEW, _MUCH_MISSING = 0.06, 0.25, 0.08, 0.2
+# How often damage is moved once more if it covers less than half of its share. Set by hand, not tuned.
 _MAX_COPIES = 32
-# The largest weight of one held-out entry, and how many entries every column keeps.
+# Largest weight of a held-out entry, and known entries that every column keeps. Set by hand, not tuned.
 _MAX_WEIGHT, _MIN_LEFT = 20.0, 4
-# Edges between distances to the nearest known entry that are told apart: in the row, and along the rows.
+# Edges of the bins of distance to the nearest known entry: in pixels within the row, and in rows within the
+# column. Set by hand, not tuned.
 _IN_ROW = np.array([0.5, 1.2, 1.6, 2.5, 3.5, 5.5, 8.5, 12.5, 20.5])
 _ALONG_ROWS = np.array([0.5, 1.5, 2.5, 4.5, 8.5, 16.5])
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A problem with some known entries hidden, and what they are.
+    """A problem with some known entries hidden, and their true values.
 
     Attributes
     ----------
-    problem : as if they were missing; means and standard deviations are of what is left.
-    rows, columns : (h,), where they are in `problem.Z`.
-    truth : (h,), their values; 0 is the mean of what is left, 1 a standard deviation of what was there.
-    weight : (h,), what each counts, for them to be together like the missing ones.
-    place : (h,), the kind of place of each: how far known entries are.
-    scale : (h,), a standard unit of `problem`, in those before: where nearly all values of a column are equal,
-        little may be left when others are hidden, and an entry would count a thousandfold.
+    problem : the problem with these entries missing; means and standard deviations are of the other entries.
+    rows, columns : (h,), positions of the held-out entries in `problem.Z`.
+    truth : (h,), their values. The mean of the other entries is 0; the unit is the standard deviation before
+        hiding.
+    weight : (h,), weights that make the held-out entries representative of the missing ones.
+    place : (h,), distance bins, as in `distance_bins`.
+    scale : (h,), scale of `problem` in standard deviations before hiding. In a column of nearly equal values
+        the standard deviation may shrink a thousandfold when others are hidden; errors in that unit would
+        dominate all others.
     """
 
     problem: Problem
@@ -60,11 +65,11 @@ class HeldOut:
     scale: Array
 
     def found(self, Z: Array) -> Array:
-        """(h,), what a fill made of them."""
+        """(h,), values of the held-out entries in a fill Z (n, d) of `problem`, in the units of `truth`."""
         return self.scale * np.asarray(Z[self.rows, self.columns], dtype=np.float64)
 
     def within(self, which: Indices) -> "HeldOut":
-        """The same among some rows only, which are in order and hold all that is held out."""
+        """The same for some rows only; these are sorted, and contain all held-out entries."""
         return replace(self, problem=self.problem.take(which), rows=np.searchsorted(which, self.rows))
 
 
@@ -75,9 +80,15 @@ def hide(
     weight: Array | None = None,
     place: npt.NDArray[Any] | None = None,
 ) -> HeldOut:
-    """`problem` without the entries (N, d) that are True; where `known` (N, d) is a number it is observed.
+    """Hold out the entries (N, d) that are True.
 
-    `weight` and `place` (n, d) are those of the entries; by default the odds of being missing, and 0.
+    Parameters
+    ----------
+    problem : the problem to take entries from.
+    entries : (N, d), True for entries to hold out.
+    known : (N, d), values that replace those of the table; NaN to keep the value of the table.
+    weight : (n, d), weights of the entries; default `missingness_odds`.
+    place : (n, d), distance bins of the entries; default 0.
     """
     given = np.where(entries, np.nan, problem.given)
     if known is not None:
@@ -88,24 +99,30 @@ def hide(
     if weight is None:
         own = problem.shape[1] - problem.n_context
         groups = tuple(group for group in problem.groups if group[0] < own)
-        weight = like_the_missing(np.isnan(problem.given[left.rows, :own]), groups)
+        weight = missingness_odds(np.isnan(problem.given[left.rows, :own]), groups)
     before, now = problem.scaling, left.scaling
     with np.errstate(over="ignore", invalid="ignore"):  # near the largest float; bounded below
         scale = now.scale / np.where(before.std > 0, before.std, 1.0) * (now.magnitude / before.magnitude)
     scale = np.clip(scale, _MIN_SCALE_RATIO, 1 / _MIN_SCALE_RATIO)[columns]
-    places = np.zeros(len(rows), dtype=np.intp) if place is None else place[rows, columns]
-    return HeldOut(left, rows, columns, scale * values[rows, columns], weight[rows, columns], places, scale)
+    bins = np.zeros(len(rows), dtype=np.intp) if place is None else place[rows, columns]
+    return HeldOut(left, rows, columns, scale * values[rows, columns], weight[rows, columns], bins, scale)
 
 
-def like_the_missing(M: Mask, groups: Groups | None = None) -> Array:
-    """(n, d), what each observed entry counts, for all of them to be like those missing (True in `M`).
+def missingness_odds(M: Mask, groups: Groups | None = None) -> Array:
+    """(n, d), odds that an entry is missing given the number of other missing entries in its row.
 
-    Rows that have lost many values are where values are missing, and often unlike the others. The odds that
-    an entry is missing, given how many others of its row are, are its weight; where rows do not matter all
-    weigh about the same. Columns of a group are one variable. Against the truth: docs/accuracy.md.
+    The odds are relative to those of an average row. Used as weights, they make observed entries
+    representative of the missing ones, which lie more often in rows that have lost many values. If
+    missingness does not depend on the row, all odds are about 1. Columns of a group are one variable. The
+    effect of these weights on `accuracy_` is measured in docs/benchmarks/accuracy.md.
+
+    Parameters
+    ----------
+    M : (n, d), True where missing.
+    groups : columns of each variable; None if each column is a variable.
     """
     if groups is not None and len(groups) < M.shape[1]:
-        variables = like_the_missing(M[:, [group[0] for group in groups]])
+        variables = missingness_odds(M[:, [group[0] for group in groups]])
         return variables[:, _variable_of(groups)]
     others = (M.sum(axis=1)[:, None] - M).astype(np.float64)
     missing, observed = others[M], others[~M]
@@ -114,29 +131,29 @@ def like_the_missing(M: Mask, groups: Groups | None = None) -> Array:
     within = float(missing.var() * missing.size + observed.var() * observed.size) / M.size
     if within == 0:
         return np.ones(M.shape)
-    # Log-odds of two normal distributions with the same variance: a straight line.
+    # Linear discriminant analysis: the log-odds of two normal distributions of equal variance are linear.
     slope = (missing.mean() - observed.mean()) / within
-    variance = 2 * (1 / missing.size + 1 / observed.size) / within  # each pair of entries is met twice
-    if slope**2 <= 4 * variance:
+    variance = 2 * (1 / missing.size + 1 / observed.size) / within  # each pair of entries is counted twice
+    if slope**2 <= 4 * variance:  # not significant: within two standard errors of 0
         return np.ones(M.shape)
     slope *= 1 - 4 * variance / slope**2
-    weight: Array = np.exp(np.clip(slope * (others - others.mean()), -_MAX_LOG_WEIGHT, _MAX_LOG_WEIGHT))
-    return weight
+    odds: Array = np.exp(np.clip(slope * (others - others.mean()), -_MAX_LOG_WEIGHT, _MAX_LOG_WEIGHT))
+    return odds
 
 
 def random_sets(
     given: Table, groups: Groups, share: float, count: int, rng: np.random.Generator, n_context: int = 0
 ) -> list[Mask]:
-    """`count` sets of observed entries (N, d), each about `share` of every column, no entry in two of them.
+    """`count` disjoint random sets of observed entries (N, d), each with about `share` of every column.
 
-    Groups of columns are held out together. A row keeps a value, and a column that has fewer than four
-    observed ones all of them; so do the last `n_context` columns.
+    Columns of a group are held out together. Every row keeps at least one value. The last `n_context` columns
+    keep all of theirs, and so do columns with fewer than 2 + 2·count values of which `share` rounds to 0.
     """
     observed = ~np.isnan(given)
     first = [group[0] for group in groups]
-    # The rank of each observed entry among those of its column, in random order; a group has its first's.
-    turn = np.where(observed[:, first], rng.random((len(given), len(first))), np.inf)
-    rank = np.argsort(np.argsort(turn, axis=0), axis=0)
+    # Random rank of each observed entry within its column; a group has the ranks of its first column.
+    keys = np.where(observed[:, first], rng.random((len(given), len(first))), np.inf)
+    rank = np.argsort(np.argsort(keys, axis=0), axis=0)
     n_observed = observed[:, first].sum(axis=0)
     size = np.round(min(share, 0.5 / count) * n_observed).astype(int)
     size = np.where((size == 0) & (n_observed >= 2 + 2 * count), 1, size)
@@ -151,37 +168,38 @@ def random_sets(
 
 
 def _variable_of(groups: Groups) -> Indices:
-    """(d,), which of the groups each column is in."""
+    """(d,), the index of the group of each column."""
     variable = np.empty(sum(map(len, groups)), dtype=np.intp)
     for i, group in enumerate(groups):
         variable[list(group)] = i
     return variable
 
 
-def how_much(problem: Problem) -> tuple[float, int]:
-    """The share of observed entries to hold out at random, and how many sets of them.
+def holdout_size(problem: Problem) -> tuple[float, int]:
+    """The share of observed entries to hold out at random in a set, and the number of sets.
 
-    As little as tells: every entry that is hidden makes the table a little harder than it is.
+    No more than needed: every entry that is held out makes the table harder to fill than it is.
     """
     own = problem.shape[1] - problem.n_context
     per_column = (~problem.M[:, :own]).sum() / max(own, 1)
+    # At most three sets of 2 to 10 % of the entries. Set by hand, not tuned.
     share = float(np.clip(_ENTRIES_PER_COLUMN / max(per_column, 1.0), 0.02, 0.1))
-    if large(problem):
+    if is_large(problem):
         return share, 1
     return share, int(np.clip(round(_ENTRIES_PER_COLUMN / max(share * per_column, 1.0) + 0.3), 1, 3))
 
 
-def large(problem: Problem) -> bool:
-    """Has the table so many entries that one held-out set tells enough?"""
+def is_large(problem: Problem) -> bool:
+    """Does the table have so many entries that one held-out set is enough?"""
     n, d = problem.shape
     return n * (d - problem.n_context) > _MANY_ENTRIES
 
 
 def hold_out_like_missing(problem: Problem, rows: Indices, rng: np.random.Generator) -> HeldOut:
-    """Hold out known entries of these rows (m,), in the way in which others are missing."""
+    """Hold out known entries of these rows (m,) in the pattern of the missing ones."""
     M, shape = problem.M[rows], _row_shape(problem)
-    H = _damaged_again(M, shape, problem.moments is not None, rng)
-    if len(shape) == 1:  # channels of a pixel go together already; so do columns of a group
+    H = _repeated_damage(M, shape, problem.moments is not None, rng)
+    if len(shape) == 1:  # columns of a group are held out together; channels of a pixel already are
         for group in problem.groups:
             H[:, list(group)] = H[:, [group[0]]]
     H &= ~M
@@ -190,50 +208,50 @@ def hold_out_like_missing(problem: Problem, rows: Indices, rng: np.random.Genera
         for group in problem.groups:
             if few[list(group)].any():
                 H[:, list(group)] = False
-    H &= not (M | H).all()  # something must be left to fill from
-    missing, held = places(problem, M, M)[M], places(problem, M | H, H)[H]
+    H &= not (M | H).all()  # at least one entry must stay known
+    missing, held = distance_bins(problem, M, M)[M], distance_bins(problem, M | H, H)[H]
     size = int(max(missing.max(initial=0), held.max(initial=0))) + 1
-    wanted = np.bincount(missing, minlength=size) / max(1, len(missing))
-    there = np.bincount(held, minlength=size) / max(1, len(held))
-    counts = np.minimum((wanted / np.maximum(there, 1e-12))[held], _MAX_WEIGHT)
-    counts = counts / counts.mean() if counts.any() else np.ones(len(held))
-    whole = np.zeros(problem.shape, dtype=np.bool_)
+    target = np.bincount(missing, minlength=size) / max(1, len(missing))
+    actual = np.bincount(held, minlength=size) / max(1, len(held))
+    weights = np.minimum((target / np.maximum(actual, 1e-12))[held], _MAX_WEIGHT)
+    weights = weights / weights.mean() if weights.any() else np.ones(len(held))
+    mask = np.zeros(problem.shape, dtype=np.bool_)
     weight, place = np.ones(problem.shape), np.zeros(problem.shape, dtype=np.intp)
-    whole[rows] = H
-    weight[whole], place[whole] = counts, held
+    mask[rows] = H
+    weight[mask], place[mask] = weights, held
     entries = np.zeros(problem.given.shape, dtype=np.bool_)
-    entries[problem.rows] = whole
+    entries[problem.rows] = mask
     return hide(problem, entries, weight=weight, place=place)
 
 
-def _damaged_again(M: Mask, shape: tuple[int, ...], in_order: bool, rng: np.random.Generator) -> Mask:
-    """(n, d), entries to hold out, known or not: single ones, and missing ones moved elsewhere."""
+def _repeated_damage(M: Mask, shape: tuple[int, ...], ordered: bool, rng: np.random.Generator) -> Mask:
+    """(n, d), candidates for holding out: single entries, and the missing entries of other rows, moved."""
     n = len(M)
     field = M.reshape(n, *shape)
     known = ~field
     grid = len(shape) == 3
-    together = grid and bool((field[..., :1] == field).all())  # channels are damaged together
-    points = rng.random((*field.shape[:-1], 1) if together else field.shape) < _POINTS
-    most = (_MOVED if M.mean() < _MUCH_MISSING else _MOVED_OF_LITTLE) * known.sum()
-    # Without distances there is no telling whether moved damage is like what there is: single entries only.
-    moved = _moved(field, rng) & known & (grid or in_order)
-    for _ in range(_MAX_COPIES):  # little damage is few examples: more of it, where there is space
-        if not 0 < moved.sum() < most / 2:
+    shared = grid and bool((field[..., :1] == field).all())  # all channels of a pixel are missing together
+    single = rng.random((*field.shape[:-1], 1) if shared else field.shape) < _SINGLE_SHARE
+    limit = (_MOVED_SHARE if M.mean() < _MUCH_MISSING else _MOVED_SHARE_OF_FEW) * known.sum()
+    # Without a grid or row times there are no distances to compare moved damage by: single entries only.
+    moved = _moved(field, rng) & known & (grid or ordered)
+    for _ in range(_MAX_COPIES):  # little damage gives few examples: move it several times
+        if not 0 < moved.sum() < limit / 2:
             break
         moved |= _moved(field, rng) & known
     per_row = moved.reshape(n, -1).sum(axis=1)
-    # Rows in order of time are damaged again in one stretch, or gaps over several rows would be cut.
-    order = np.roll(np.arange(n), int(rng.integers(n))) if in_order else rng.permutation(n)
-    again = np.zeros(n, dtype=np.bool_)
-    again[order[: int(np.searchsorted(np.cumsum(per_row[order]), most)) + 1]] = True
-    again &= per_row > 0
-    again = again.reshape(-1, *[1] * len(shape))
-    single = points & known & (~again if not again.all() else True)
-    return np.asarray((moved & again) | single).reshape(n, -1)
+    # Rows with times are taken in one stretch, so that gaps over several rows are not cut.
+    order = np.roll(np.arange(n), int(rng.integers(n))) if ordered else rng.permutation(n)
+    damaged = np.zeros(n, dtype=np.bool_)
+    damaged[order[: int(np.searchsorted(np.cumsum(per_row[order]), limit)) + 1]] = True
+    damaged &= per_row > 0
+    damaged = damaged.reshape(-1, *[1] * len(shape))
+    elsewhere = single & known & (~damaged if not damaged.all() else True)
+    return np.asarray((moved & damaged) | elsewhere).reshape(n, -1)
 
 
 def _moved(field: Mask, rng: np.random.Generator) -> Mask:
-    """The damage of other rows, moved elsewhere."""
+    """The mask, shifted cyclically along the rows, and along height and width of a grid."""
     n = len(field)
     shifts = [int(rng.integers(1, n)) if n > 1 else 0]
     if field.ndim == 4:
@@ -241,23 +259,26 @@ def _moved(field: Mask, rng: np.random.Generator) -> Mask:
     return np.roll(field, shifts, tuple(range(len(shifts))))
 
 
-def places(problem: Problem, M: Mask, where: Mask) -> npt.NDArray[Any]:
-    """(n, d), the kind of place of each missing entry: how far known ones are, in its row and along rows."""
-    kinds = np.zeros(M.shape, dtype=np.intp)
+def distance_bins(problem: Problem, M: Mask, where: Mask) -> npt.NDArray[Any]:
+    """(n, d), bin of each missing entry by its distance to known ones: within its row, and along the rows.
+
+    Distances within rows are computed only for rows with an entry that is True in `where`.
+    """
+    bins = np.zeros(M.shape, dtype=np.intp)
     shape = _row_shape(problem)
     if len(shape) == 3:  # a grid
-        fields, found = M.reshape(len(M), *shape), kinds.reshape(len(M), *shape)
+        fields, found = M.reshape(len(M), *shape), bins.reshape(len(M), *shape)
         for i in np.flatnonzero(where.any(axis=1)):
             damage = fields[i].all(axis=-1)
             distance = np.full(damage.shape, np.inf) if damage.all() else distance_transform_edt(damage)
             found[i] = np.digitize(distance, _IN_ROW)[..., None]
     if problem.moments is not None:
-        kinds = kinds * (len(_ALONG_ROWS) + 1) + np.digitize(_steps_along_rows(M), _ALONG_ROWS)
-    return kinds
+        bins = bins * (len(_ALONG_ROWS) + 1) + np.digitize(_rows_to_known(M), _ALONG_ROWS)
+    return bins
 
 
-def _steps_along_rows(M: Mask) -> npt.NDArray[Any]:
-    """How many rows each entry is away from the nearest that is known in its column."""
+def _rows_to_known(M: Mask) -> npt.NDArray[Any]:
+    """(n, d), distance in rows from each entry to the nearest known one of its column."""
     row = np.arange(len(M))[:, None]
     last = np.maximum.accumulate(np.where(M, -np.inf, row), axis=0)
     following = np.minimum.accumulate(np.where(M, np.inf, row)[::-1], axis=0)[::-1]
@@ -270,5 +291,5 @@ def _row_shape(problem: Problem) -> tuple[int, ...]:
 
 
 def root_mean_square(x: Array) -> float:
-    """√ of the mean of squares; NaN of nothing."""
+    """√ of the mean of squares; NaN for an empty array."""
     return math.sqrt(float(np.mean(x**2))) if x.size else math.nan

@@ -1,4 +1,4 @@
-"""Data to try things on: manifolds and pictures made by formula, and the public sets of the paper."""
+"""Example data: synthetic manifolds and pictures, and the public data sets of the paper."""
 
 from manifill.datasets.manifolds import circle, swiss_roll, torus
 from manifill.datasets.pictures import moving_blob, rotating_object

@@ -1,4 +1,4 @@
-"""Manifolds made by formula, points at random or evenly spaced."""
+"""Synthetic manifolds, with points at random or evenly spaced."""
 
 import numpy as np
 
@@ -16,9 +16,9 @@ def circle(
 
     Parameters
     ----------
-    n : how many.
+    n : number of points.
     noise : standard deviation of the Gaussian noise in each coordinate.
-    even : evenly spaced instead of at random.
+    even : space the points evenly instead of at random.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def circle(
     >>> X.shape
     (100, 2)
     """
-    rng = _checked(n, noise, even, random_state)
+    rng = _checked_rng(n, noise, even, random_state)
     angle = 2 * np.pi * (np.arange(n) / n if even else rng.random(n))
     X = np.column_stack([np.cos(angle), np.sin(angle)])
     return X + noise * rng.standard_normal(X.shape), angle
@@ -40,18 +40,18 @@ def circle(
 def torus(
     n: int = 1000, *, radii: tuple[float, float] = (2.0, 1.0), noise: float = 0.0, random_state: Seed = None
 ) -> tuple[Array, Array]:
-    """Points on a torus in R³, uniform in its area.
+    """Points on a torus in R³, uniformly distributed over its area.
 
     Parameters
     ----------
-    n : how many.
-    radii : from the centre to the middle of the tube, and of the tube.
+    n : number of points.
+    radii : distance from the centre to the middle of the tube, and radius of the tube.
     noise : standard deviation of the Gaussian noise in each coordinate.
 
     Returns
     -------
     X : (n, 3)
-    angles : (n, 2), around the hole and around the tube.
+    angles : (n, 2), around the axis of the torus and around the tube.
 
     Examples
     --------
@@ -59,23 +59,23 @@ def torus(
     >>> X.shape, angles.shape
     ((50, 3), (50, 2))
     """
-    rng = _checked(n, noise, False, random_state)
+    rng = _checked_rng(n, noise, False, random_state)
     large, small = radii
     require_number("first of radii", large, above=0)
     require_number("second of radii", small, above=0, most=large)
     around = 2 * np.pi * rng.random(n)
     tube = np.empty(0)
-    while len(tube) < n:  # the outer side has more area than the inner one
+    while len(tube) < n:  # rejection sampling: the outer side has more area than the inner one
         angle = 2 * np.pi * rng.random(2 * n)
         kept = rng.random(2 * n) < (large + small * np.cos(angle)) / (large + small)
         tube = np.append(tube, angle[kept])
     tube = tube[:n]
-    reach = large + small * np.cos(tube)
-    X = np.column_stack([reach * np.cos(around), reach * np.sin(around), small * np.sin(tube)])
+    distance = large + small * np.cos(tube)
+    X = np.column_stack([distance * np.cos(around), distance * np.sin(around), small * np.sin(tube)])
     return X + noise * rng.standard_normal(X.shape), np.column_stack([around, tube])
 
 
-def _checked(n: int, noise: float, even: bool, random_state: Seed) -> np.random.Generator:
+def _checked_rng(n: int, noise: float, even: bool, random_state: Seed) -> np.random.Generator:
     require_number("n", n, least=1, whole=True)
     require_number("noise", noise, least=0)
     require_flag("even", even)
@@ -94,7 +94,7 @@ def swiss_roll(
     noise: float = 0.05,
     random_state: Seed = None,
 ) -> tuple[Array, Array]:
-    """The paper's swiss roll: spirals stacked on one another, evenly spaced, turned into many dimensions.
+    """The paper's swiss roll: a stack of evenly spaced spirals, rotated into many dimensions.
 
     A spiral r = spread·t has the arc length s(t) = spread·½(t√(1+t²) + sinh⁻¹t); its points are evenly
     spaced in s. (The paper prints ds = ½(√(1+t²) + sinh⁻¹t)dt, which is not its derivative.) The stack is
@@ -103,12 +103,12 @@ def swiss_roll(
 
     Parameters
     ----------
-    spirals, points : how many spirals, and points on each; the paper has 5 × 50 = 250.
-    turns : where each spiral starts and ends, in full turns.
-    spread : how fast the spiral leaves its centre.
-    height : from the lowest spiral to the highest.
-    dimensions : of the space it is rotated into, at least 3.
-    rotations : number of random planes rotated in, each by a random angle.
+    spirals, points : number of spirals, and of points on each; the paper has 5 × 50 = 250.
+    turns : start and end of each spiral, in full turns.
+    spread : growth of the radius, r = spread·t.
+    height : distance from the lowest spiral to the highest.
+    dimensions : dimension of the space the roll is embedded in, at least 3.
+    rotations : number of rotations, each in a random plane by a random angle.
     noise : standard deviation of the Gaussian noise in each dimension.
 
     Returns
@@ -129,12 +129,12 @@ def swiss_roll(
     require_number("height", height)
     require_number("noise", noise, least=0)
     if not 0 <= turns[0] < turns[1]:
-        raise InvalidInput(f"turns must rise from a start ≥ 0 to a larger end; got {turns}.")
+        raise InvalidInput(f"turns must be (start, end) with 0 ≤ start < end; got {turns}.")
     rng = np.random.default_rng(random_state)
-    fine = 2 * np.pi * np.linspace(turns[0], turns[1], 10_000)
-    arc_length = spread * 0.5 * (fine * np.sqrt(1 + fine**2) + np.arcsinh(fine))
+    grid = 2 * np.pi * np.linspace(turns[0], turns[1], 10_000)
+    arc_length = spread * 0.5 * (grid * np.sqrt(1 + grid**2) + np.arcsinh(grid))
     even = np.linspace(arc_length[0], arc_length[-1], points)
-    t = np.interp(even, arc_length, fine)
+    t = np.interp(even, arc_length, grid)
     spiral = spread * np.column_stack([t * np.cos(t), t * np.sin(t)])
 
     levels = np.linspace(0.0, height, spirals)
@@ -151,7 +151,7 @@ def _rotate(X: Array, rng: np.random.Generator) -> Array:
     """Rotate by a random angle in a random plane."""
     plane, _ = np.linalg.qr(rng.standard_normal((X.shape[1], 2)))
     angle = rng.uniform(0, 2 * np.pi)
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     within = X @ plane
-    rotated: Array = X + (within @ turn.T - within) @ plane.T
+    rotated: Array = X + (within @ rotation.T - within) @ plane.T
     return rotated

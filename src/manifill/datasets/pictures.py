@@ -1,11 +1,11 @@
-"""Pictures made by formula: every one is a point on a manifold of few dimensions."""
+"""Synthetic pictures, which lie on manifolds of few dimensions."""
 
 import numpy as np
 
 from manifill._arrays import Array
 from manifill._checks import require_number
 
-# A toy car of ellipsoids: centre, half-axes and brightness of each; x ahead, y to the side, z up.
+# Ellipsoids of a toy car, one per row: centre (3), half-axes (3), brightness. x ahead, y to the side, z up.
 _CAR = np.array(
     [
         [0.00, 0.0, 0.10, 1.00, 0.42, 0.26, 0.80],  # body
@@ -29,18 +29,18 @@ def moving_blob(
     width: float = 0.12,
     random_state: np.random.Generator | int | None = None,
 ) -> tuple[Array, Array]:
-    """Pictures of a bright blob somewhere: a surface of two dimensions among all pictures.
+    """Pictures of a bright blob at a random position: a manifold of two dimensions.
 
     Parameters
     ----------
-    n : how many.
+    n : number of pictures.
     size : pixels along a side.
-    width : of the blob, in sides of the picture.
+    width : standard deviation of the blob, as a share of the side of the picture.
 
     Returns
     -------
     X : (n, size, size), brightness from 0 to 1.
-    position : (n, 2), of the blob, down and to the right, in sides of the picture.
+    position : (n, 2), position of the blob from the top and from the left, as a share of the side.
 
     Examples
     --------
@@ -60,21 +60,21 @@ def moving_blob(
 def rotating_object(
     n: int = 72, *, size: int = 64, step: float | None = None, tilt: float = 25.0
 ) -> tuple[Array, Array]:
-    """Pictures of a toy car on a turntable, lit from the upper left: a closed curve among all pictures.
+    """Pictures of a toy car on a turntable, lit from the upper left: a closed curve.
 
-    The car is made of ellipsoids, so that where a line of sight meets it has a formula.
+    The car is made of ellipsoids, so that its intersection with a line of sight has a closed form.
 
     Parameters
     ----------
-    n : how many.
+    n : number of pictures.
     size : pixels along a side.
-    step : degrees between pictures; default: all the way round.
-    tilt : degrees by which the camera looks down.
+    step : degrees between pictures; default: 360 / n.
+    tilt : angle by which the camera looks down, in degrees.
 
     Returns
     -------
     X : (n, size, size), brightness from 0 to 1.
-    angle : (n,), degrees.
+    angle : (n,), rotation of the car in degrees.
 
     Examples
     --------
@@ -88,34 +88,34 @@ def rotating_object(
     if step is not None:
         require_number("step", step)
     angle: Array = (360 / n if step is None else step) * np.arange(n, dtype=np.float64)
-    return np.array([_rendered(np.deg2rad(a), np.deg2rad(tilt), size) for a in angle]), angle
+    return np.array([_render(np.deg2rad(a), np.deg2rad(tilt), size) for a in angle]), angle
 
 
-def _rendered(turn: float, tilt: float, size: int) -> Array:
-    """The car: along each line of sight the nearest ellipsoid, shaded by its slope to the light."""
+def _render(turn: float, tilt: float, size: int) -> Array:
+    """Picture of the car: the nearest ellipsoid on each line of sight, shaded by its angle to the light."""
     ahead, up = np.array([np.cos(turn), np.sin(turn), 0.0]), np.array([0.0, 0.0, 1.0])
-    car = np.column_stack([ahead, np.cross(up, ahead), up])  # its axes, in those of the room
+    car = np.column_stack([ahead, np.cross(up, ahead), up])  # axes of the car in world coordinates
     to_eye = np.array([0.0, -np.cos(tilt), np.sin(tilt)])
     right = np.array([1.0, 0.0, 0.0])
     above = np.cross(to_eye, right)
     light = np.array([-0.5, -0.6, 0.8])
     light /= np.linalg.norm(light)
 
-    edge = np.linspace(-1.2, 1.2, size)
-    seen = edge[None, :, None] * right - edge[:, None, None] * above + 0.08 * up  # (size, size, 3)
+    offset = np.linspace(-1.2, 1.2, size)
+    points = offset[None, :, None] * right - offset[:, None, None] * above + 0.08 * up  # (size, size, 3)
     nearest = np.full((size, size), -np.inf)
     picture = np.zeros((size, size))
     for center, axes, brightness in zip(_CAR[:, :3], _CAR[:, 3:6], _CAR[:, 6], strict=True):
-        # In units of its half-axes an ellipsoid is a sphere, and a line of sight from o along v meets it
-        # where |o + s v| = 1.
-        o = (seen @ car - center) / axes
+        # In units of its half-axes the ellipsoid is the unit sphere. The line of sight from o along v meets
+        # it where |o + s v| = 1.
+        o = (points @ car - center) / axes
         v = (to_eye @ car) / axes
         b, c = o @ v, (o**2).sum(axis=2) - 1
-        under_root = b**2 - (v @ v) * c
-        s = (-b + np.sqrt(np.maximum(under_root, 0.0))) / (v @ v)
+        discriminant = b**2 - (v @ v) * c
+        s = (-b + np.sqrt(np.maximum(discriminant, 0.0))) / (v @ v)
         normal = ((o + s[:, :, None] * v) / axes) @ car.T
         normal /= np.linalg.norm(normal, axis=2, keepdims=True)
         shade = brightness * (0.25 + 0.75 * np.maximum(normal @ light, 0.0))
-        hit = (under_root > 0) & (s > nearest)
+        hit = (discriminant > 0) & (s > nearest)
         picture, nearest = np.where(hit, shade, picture), np.where(hit, s, nearest)
     return picture

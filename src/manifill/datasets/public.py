@@ -1,15 +1,17 @@
-"""The public sets of the paper, from a folder, from the cache, or from their official address.
+"""The public data sets of the paper, from a folder, the cache, or their official address.
 
-A set is looked for in this order:
+A data set is searched for in this order:
 
-1. in `data_dir`, or else in the folder that the environment variable `MANIFILL_DATA` names: as NumPy archive
-   (`olivetti64.npz`, …) or as the file that its official address gives;
-2. in the cache, a folder of the user's (`MANIFILL_CACHE` names another);
-3. at its official address, from where it goes to the cache. Where its checksum is known it is compared.
+1. in `data_dir`, or in the folder named by the environment variable `MANIFILL_DATA`: as a NumPy archive
+   (`olivetti64.npz`, …) or as the original file;
+2. in the cache, a folder of the user (or the folder named by `MANIFILL_CACHE`);
+3. at its official address, from where it is downloaded to the cache.
 
-Nothing is written into 1.
+Downloads are verified. The SHA-256 of the Olivetti file, and of the pixels of COIL-20, are known. For the
+other files it is recorded beside the file at the first download and compared at every later use.
 """
 
+import hashlib
 import io
 import logging
 import os
@@ -24,6 +26,7 @@ import numpy.typing as npt
 
 from manifill._arrays import Array
 from manifill._checks import require_number
+from manifill._media.libraries import imagecodecs
 from manifill.datasets.noaa import read_normals
 from manifill.errors import DatasetNotFound, MissingDependency
 
@@ -35,14 +38,14 @@ _Parts = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """A set of grey pictures.
+    """A data set of grey pictures.
 
     Attributes
     ----------
     X : (n, height, width), brightness from 0 to 1.
-    y : (n,), whom or what each shows.
-    source : where they came from.
-    angle : (n,), degrees by which an object was turned; None where that is not known.
+    y : (n,), label of the person or object.
+    source : file or address they were read from.
+    angle : (n,), rotation of the object in degrees; None if unknown.
     """
 
     X: Array
@@ -57,11 +60,11 @@ class Weather:
 
     Attributes
     ----------
-    X : (hours, d); NaN where there is no value.
+    X : (hours, d), NaN where missing.
     columns : names of the d quantities.
     date : (hours,), month, day and hour.
-    station : its number, and its name where that is known.
-    source : where they came from.
+    station : number, and name if known.
+    source : file or address they were read from.
     """
 
     X: Array
@@ -73,18 +76,19 @@ class Weather:
 
 @dataclass(frozen=True)
 class _File:
-    """A file at its official address, and how to read it."""
+    """A file at its official address, how to read it, and its checksum: of the file, or of its array `X`."""
 
     title: str
     archives: tuple[str, ...]
     address: str
     read: Callable[[bytes], _Parts]
     sha256: str | None = None
+    sha256_of_X: str | None = None
     saved_as: str | None = None
 
     @property
     def name(self) -> str:
-        """Under which a browser would save it."""
+        """Its file name."""
         return self.saved_as or self.address.rpartition("/")[2]
 
 
@@ -101,8 +105,8 @@ def load_umist(data_dir: Folder = None, *, full: bool = False) -> Pictures:
 
     Parameters
     ----------
-    full : 112 × 92 pixels instead of a quarter of that, 28 × 23, along each side. Where the folder holds a
-        part of the set only, `umist112x92_part.npz`, these are what comes.
+    full : return 112 × 92 pixels instead of 28 × 23, a quarter of that along each side. If the folder holds
+        only a part of the data set, `umist112x92_part.npz`, that part is returned.
     """
     return _pictures(_UMIST_FULL if full else _UMIST, data_dir)
 
@@ -112,7 +116,7 @@ def load_coil20(data_dir: Folder = None, *, object: int | None = None) -> Pictur
 
     Parameters
     ----------
-    object : one of them only, from 1 to 20; the paper's toy car is 3.
+    object : number of one object, 1 to 20; the toy car of the paper is 3. None returns all.
     """
     if object is not None:
         require_number("object", object, least=1, most=20, whole=True)
@@ -125,15 +129,15 @@ def load_coil20(data_dir: Folder = None, *, object: int | None = None) -> Pictur
 
 
 def load_noaa_normals(station: str = "USW00023188", data_dir: Folder = None) -> Weather:
-    """Hourly climate normals 1981–2010 of a station of NOAA's: 26 quantities, 8,760 hours of a year.
+    """Hourly climate normals 1981–2010 of a NOAA station: 26 quantities for the 8,760 hours of a year.
 
-    NOAA's special codes: −7777, a value that is not zero but rounds to it, becomes 0; −9999, −8888, −6666 and
-    −5555, for values that do not exist, become NaN. Numbers are as NOAA has them: some files are in degrees
-    and miles an hour, others in tenths of them, and frequencies in tenths of per cent.
+    Special codes of NOAA: −7777 (not zero, but rounds to zero) becomes 0; −9999, −8888, −6666 and −5555 (no
+    value) become NaN. Units are NOAA's: some files are in degrees and miles per hour, others in tenths of
+    them, and frequencies are in tenths of a percent.
 
     Parameters
     ----------
-    station : its number; the paper's, San Diego Lindbergh Field, is USW00023188.
+    station : number of the station; that of the paper, San Diego Lindbergh Field, is USW00023188.
     """
     file = _normals_of(station)
     parts, source = _found(file, data_dir)
@@ -147,7 +151,7 @@ def _pictures(file: _File, data_dir: Folder) -> Pictures:
 
 
 def _found(file: _File, data_dir: Folder) -> tuple[_Parts, str]:
-    """The contents of a set, and where they were found."""
+    """The arrays of a data set, and where they were found."""
     folder = data_dir if data_dir is not None else os.environ.get("MANIFILL_DATA")
     if folder:
         for archive in (Path(folder, name) for name in file.archives):
@@ -158,13 +162,18 @@ def _found(file: _File, data_dir: Folder) -> tuple[_Parts, str]:
         if original.is_file():
             return file.read(original.read_bytes()), str(original)
     path = _downloaded(file, folder)
-    return file.read(path.read_bytes()), file.address
+    parts = file.read(path.read_bytes())
+    if file.sha256_of_X is not None:
+        found = hashlib.sha256(parts["X"].tobytes()).hexdigest()
+        _require_equal(file, path, found, file.sha256_of_X)
+    return parts, file.address
 
 
 def _downloaded(file: _File, folder: Folder) -> Path:
-    """The file in the cache, from its official address where it is not there yet."""
+    """The file in the cache; downloaded from its official address if it is not there yet."""
     given = os.environ.get("MANIFILL_CACHE")
-    if given and Path(given, file.name).is_file():
+    if given and Path(given, file.name).is_file() and not file.sha256:
+        _compare_with_record(file, Path(given, file.name))
         return Path(given, file.name)
     try:
         import pooch
@@ -187,11 +196,32 @@ def _downloaded(file: _File, folder: Folder) -> Path:
     except Exception as error:
         looked = f"the folder {folder}" if folder else "a folder (MANIFILL_DATA is not set)"
         raise DatasetNotFound(
-            f"{file.title} is needed: {file.archives[0]} or {file.name} is not in {looked}, not in the cache "
-            f"{cache}, and could not be fetched ({error}). Get {file.address} where there is a connection, "
-            "put it into a folder, and set MANIFILL_DATA to that folder or give it as data_dir."
+            f"{file.title} is needed, but {file.archives[0]} or {file.name} is neither in {looked} nor in "
+            f"the cache {cache}, and downloading it failed ({error}). Download {file.address} on a computer "
+            "with a connection, put it into a folder, and set MANIFILL_DATA to that folder or pass it as "
+            "data_dir."
         ) from error
+    if not file.sha256:
+        _compare_with_record(file, Path(found))
     return Path(found)
+
+
+def _compare_with_record(file: _File, path: Path) -> None:
+    """Compare the SHA-256 of a file with that of its first download, or record it if there is none."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    record = path.with_name(f"{path.name}.sha256")
+    if record.is_file():
+        _require_equal(file, path, digest, record.read_text().strip())
+    else:
+        record.write_text(digest)
+
+
+def _require_equal(file: _File, path: Path, found: str, expected: str) -> None:
+    if found != expected:
+        raise DatasetNotFound(
+            f"{file.title}: {path} must have the SHA-256 {expected}; it has {found}. Delete the "
+            "file to download it again, or put it into a folder and pass that as data_dir to use it as it is."
+        )
 
 
 def _read_olivetti(content: bytes) -> _Parts:
@@ -210,7 +240,7 @@ def _read_umist(content: bytes) -> _Parts:
 
 
 def _read_small_umist(content: bytes) -> _Parts:
-    """Every pixel the mean of 4 × 4."""
+    """Means over blocks of 4 × 4 pixels."""
     parts = _read_umist(content)
     n, height, width = parts["X"].shape
     blocks = parts["X"].reshape(n, height // 4, 4, width // 4, 4)
@@ -218,19 +248,14 @@ def _read_small_umist(content: bytes) -> _Parts:
 
 
 def _read_coil(content: bytes) -> _Parts:
-    try:
-        import imageio.v3 as imageio
-    except ImportError:
-        raise MissingDependency(
-            "Reading the pictures of COIL-20 needs imageio: pip install 'manifill[images]'."
-        ) from None
+    decode = imagecodecs().png_decode
     pictures, y, angle = [], [], []
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = [name for name in archive.namelist() if name.endswith(".png")]
         places = {name: name.rpartition("/")[2].removesuffix(".png").removeprefix("obj") for name in names}
         for name in sorted(names, key=lambda name: [int(number) for number in places[name].split("__")]):
             which, turn = map(int, places[name].split("__"))
-            pictures.append(imageio.imread(archive.read(name), extension=".png"))
+            pictures.append(decode(archive.read(name)))
             y.append(which)
             angle.append(5 * turn)
     return {"X": np.array(pictures), "y": np.array(y), "angle": np.array(angle)}
@@ -242,7 +267,7 @@ _OLIVETTI = _File(
     "https://ndownloader.figshare.com/files/5976027",
     _read_olivetti,
     "b612fb967f2dc77c9c62d3e1266e0c73d5fca46a4b8906c18e454d41af987794",
-    "olivettifaces.mat",
+    saved_as="olivettifaces.mat",
 )
 _UMIST_ADDRESS = "https://cs.nyu.edu/~roweis/data/umist_cropped.mat"
 _UMIST = _File("The set of UMIST faces", ("umist28x23.npz",), _UMIST_ADDRESS, _read_small_umist)
@@ -254,8 +279,9 @@ _COIL = _File(
     ("coil20_128.npz",),
     "https://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/coil-20/coil-20-proc.zip",
     _read_coil,
+    sha256_of_X="7274cbacb79ea6c57340827c9f9301745a8e9b3173dea4aa828e00b49c42946c",
 )
-# Stations whose archive has a name of its own.
+# File names of archives that are not called after their station.
 _STATIONS = {
     "USW00094789": "noaa_jfk_hourly_normals_1981_2010.npz",
     "USW00094746": "noaa_worcester_hourly_normals_1981_2010.npz",

@@ -1,15 +1,15 @@
 """Affinities between rows.
 
-| kernel | k(x, y) | positive semi-definite | sum over columns |
+| kernel | k(x, y) | positive semi-definite | statistics, each a sum over columns |
 |---|---|---|---|
 | `Gaussian` | exp(−½‖x − y‖₂²/σ²) | yes | squared L2 distance |
 | `Laplacian` | exp(−‖x − y‖₁/σ) | yes | L1 distance |
-| `SemiLinear` | either of these + w⟨x, y⟩/d | yes | its distance and inner product |
+| `SemiLinear` | `Gaussian` or `Laplacian` + w⟨x, y⟩/d | yes | distance and inner product |
 | `SelfTuning` | exp(−‖x − y‖₂²/(σₓσᵧ)) | no | squared L2 distance |
 | `Polynomial` | (⟨x, y⟩/d + c)ᵖ | yes | inner product |
 | `Cosine` | ⟨x, y⟩/(‖x‖‖y‖) | yes | inner product |
-| `Custom` | a function | as its author says | no |
-| `Precomputed` | a matrix | unknown | no |
+| `Custom` | a function | given as `psd` | none |
+| `Precomputed` | a matrix | unknown | none |
 """
 
 from manifill.kernels.bandwidth import (

@@ -1,13 +1,13 @@
 """Rules that choose a bandwidth from the distances between rows.
 
-A rule is called with distances (s, n) from s of the rows to all n rows, each row's zero distance to itself
-among them, and the kernel's profile. Rows that coincide say nothing about scale, so zero distances are
-passed over; where all rows coincide every bandwidth is the same and 1 is returned.
+A rule is called with the distances (s, n) from s of the rows to all n rows and with the kernel's profile. The
+distances include the zero distance of each row to itself. Zero distances carry no information about scale
+and are ignored. If all rows coincide, every bandwidth gives the same kernel and the rule returns 1.
 
-On tables of more than `sample` rows (a field of every rule) s is `sample`, evenly spread, and the median is
-that among them; with `sample=None` all rows are used, whatever their number. Measured on 2,000 rows: with
-1,000 of them the median is off by less than 2 %. The solvers for long tables show a rule their landmarks, or
-evenly spread rows, among themselves.
+On tables of more than `sample` rows (a field of every rule) s = `sample` evenly spaced rows are used, and the
+median is taken over them; `sample=None` uses all rows. Measured on 2,000 rows: with a sample of 1,000 the
+median changes by less than 2 %. The solvers for long tables call a rule with the distances among their
+landmarks, or among evenly spaced rows.
 """
 
 import numbers
@@ -24,55 +24,56 @@ from manifill._checks import complaint, require_number
 from manifill._devices import tensor_median_positive
 
 Profile = Callable[[Array], Array]
-"""distance / bandwidth → affinity; the shape of a radial kernel."""
+"""Shape of a radial kernel: distance / bandwidth → affinity."""
 
 Rows = slice | npt.NDArray[np.intp]
 
+# Rows whose distances a rule uses on longer tables; accuracy in the module docstring.
 SAMPLE = 1000
-# Distances that differ by less than this share are one bin of a histogram.
-_RESOLUTION = 0.005
+# Width of the histogram bins of `LogSumSlope`, in log distance: 0.5 %. Set by hand, not tuned.
+_BIN_WIDTH = 0.005
 
 
 class Bandwidth(Protocol):
-    """A rule: distances → one positive number."""
+    """A rule that maps distances to one positive number."""
 
     def __call__(self, distances: Array, profile: Profile) -> float: ...
 
 
 def sampled_rows(rule: Bandwidth, n: int) -> Rows:
-    """The rows whose distances a rule looks at: all, or evenly spread ones of a long table."""
+    """Rows whose distances a rule uses: all rows, or `rule.sample` evenly spaced ones on longer tables."""
     sample: int | None = getattr(rule, "sample", None)
-    return slice(None) if sample is None else spread_out(n, sample)
+    return slice(None) if sample is None else evenly_spaced(n, sample)
 
 
-def spread_out(n: int, most: int) -> Rows:
-    """All of n rows, or evenly spread ones where there are more than `most`."""
-    return slice(None) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)
+def evenly_spaced(n: int, limit: int) -> Rows:
+    """All n rows if n ≤ `limit`, otherwise `limit` evenly spaced rows."""
+    return slice(None) if n <= limit else np.linspace(0, n - 1, limit).astype(np.intp)
 
 
 def neighbor_distance(distances: Array, k: int) -> Array:
-    """Distance of each of s rows to its k-th nearest of n rows elsewhere, (s, n) → (s,).
+    """Distance of each of s rows to its k-th nearest distinct row among n rows, (s, n) → (s,).
 
-    A row met at a distance of nothing but rounding is at the same place, not elsewhere. Where there are
-    fewer than k elsewhere the farthest counts, and 1 where there is none.
+    Rows coincide if their distance is below 1e-6 of the largest distance in the row of the matrix, which is
+    rounding error. A row with fewer than k distinct rows gets the largest distance, and 1 if it has none.
     """
-    same_place = distances <= 1e-6 * distances.max(axis=1, keepdims=True, initial=0.0)
-    elsewhere = np.where(same_place, np.inf, distances)
-    position = min(k, elsewhere.shape[1]) - 1
-    nearest = np.partition(elsewhere, position, axis=1)[:, position]
-    farthest = np.max(distances, axis=1, where=~same_place, initial=0.0)
+    coincides = distances <= 1e-6 * distances.max(axis=1, keepdims=True, initial=0.0)
+    distinct = np.where(coincides, np.inf, distances)
+    position = min(k, distinct.shape[1]) - 1
+    nearest = np.partition(distinct, position, axis=1)[:, position]
+    farthest = np.max(distances, axis=1, where=~coincides, initial=0.0)
     nearest = np.where(np.isfinite(nearest), nearest, farthest)
     return np.where(nearest > 0, nearest, 1.0)
 
 
 @lru_cache(maxsize=4)
 def _below_diagonal(n: int) -> Mask:
-    """Half of the pairs of n rows: each once, none with itself."""
+    """Mask (n, n) of the pairs i > j: each pair of different rows once."""
     return np.tri(n, k=-1, dtype=np.bool_)
 
 
 def median_positive(distances: Array) -> float:
-    """The median of the positive ones, 0 where there is none."""
+    """Median of the positive distances, 0 if there are none."""
     if not isinstance(distances, np.ndarray):
         return tensor_median_positive(distances)
     values = distances.ravel()
@@ -98,12 +99,12 @@ def _positive(distances: Array) -> Array:
 
 @dataclass(frozen=True)
 class Fixed:
-    """The bandwidth is `value`, whatever the data."""
+    """Bandwidth `value`, independent of the data."""
 
     value: float
 
     def __post_init__(self) -> None:
-        # Beyond these, squares of bandwidths are no longer numbers.
+        # Outside these limits the squared bandwidth underflows or overflows.
         require_number("value of Fixed", self.value, above=1e-100, below=1e100)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
@@ -112,7 +113,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class MedianDistance:
-    """`multiple` × the median distance between different rows."""
+    """`multiple` × the median distance between distinct rows."""
 
     multiple: float = 1.0
     sample: int | None = SAMPLE
@@ -121,7 +122,7 @@ class MedianDistance:
         _check(self)
 
     def __call__(self, distances: Array, profile: Profile) -> float:
-        distances = distances[:, sampled_rows(self, distances.shape[1])]  # the same rows on both sides
+        distances = distances[:, sampled_rows(self, distances.shape[1])]  # the sample on both sides
         s, n = distances.shape
         if s == n and isinstance(distances, np.ndarray):
             distances = distances[_below_diagonal(n)]
@@ -131,7 +132,7 @@ class MedianDistance:
 
 @dataclass(frozen=True)
 class NeighborDistance:
-    """`multiple` × the median, over rows, of the distance to the k-th nearest row elsewhere."""
+    """`multiple` × the median over rows of the distance to the k-th nearest distinct row."""
 
     k: int = 7
     multiple: float = 1.0
@@ -149,11 +150,11 @@ class NeighborDistance:
 
 @dataclass(frozen=True)
 class LogSumSlope:
-    """`multiple` × the bandwidth at which log Σ k(dᵢⱼ/σ) rises fastest with log σ.
+    """`multiple` × the bandwidth σ at which log Σ k(dᵢⱼ/σ) rises fastest with log σ.
 
-    Between "every row sees itself only" and "all rows see each other" the sum grows like σ to the power
-    of the dimension of the manifold; the steepest point lies where the kernel resolves it best
-    (Coifman, Shkolnisky, Sigworth and Singer 2008; Berry, Giannakis and Harlim 2015).
+    For small σ the kernel matrix is the identity, for large σ all affinities are 1. In between the sum grows
+    like σ to the power of the dimension of the manifold. The kernel resolves the manifold best where the
+    slope is largest (Coifman, Shkolnisky, Sigworth and Singer 2008; Berry, Giannakis and Harlim 2015).
     """
 
     multiple: float = 1.0
@@ -170,14 +171,14 @@ class LogSumSlope:
 
     @staticmethod
     def slopes(distances: Array, profile: Profile) -> tuple[Array, Array]:
-        """The bandwidths tried, and d log Σk / d log σ at each: an estimate of the dimension."""
+        """Bandwidths tried, and the slope d log Σk / d log σ at each: an estimate of the dimension."""
         logarithm = np.log(_positive(distances))
         low, high = float(logarithm.min()), float(logarithm.max())
-        # The sum is over a histogram: a thousand bins instead of millions of pairs for each bandwidth.
-        n_bins = int(np.clip((high - low) / _RESOLUTION, 1, 20_000))
+        # Sum over histogram bins instead of pairs: thousands of terms instead of millions per bandwidth.
+        n_bins = int(np.clip((high - low) / _BIN_WIDTH, 1, 20_000))
         counts, edges = np.histogram(logarithm, bins=n_bins, range=(low, high + 1e-9))
         center = np.exp((edges[1:] + edges[:-1]) / 2)
-        n_coinciding = distances.size - logarithm.size  # each row with itself, at least
+        n_coinciding = distances.size - logarithm.size  # includes each row with itself
         tried = np.exp(np.linspace(low - np.log(4), high + np.log(4), 65))
         log_sum = np.log([n_coinciding + counts @ profile(center / sigma) for sigma in tried])
         slope = np.diff(log_sum) / np.diff(np.log(tried))
@@ -185,7 +186,7 @@ class LogSumSlope:
 
 
 def as_bandwidth(value: "Bandwidth | float") -> Bandwidth:
-    """A number becomes a `Fixed` rule; a rule stays what it is."""
+    """The rule itself, or a number converted to a `Fixed` rule."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         return Fixed(value)  # type: ignore[arg-type]
     if not callable(value) or isinstance(value, type):

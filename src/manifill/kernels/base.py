@@ -1,4 +1,4 @@
-"""What every kernel is: an immutable value that turns pairs of rows into affinities."""
+"""Base class of the kernels: immutable objects that map pairs of rows to affinities."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
@@ -11,34 +11,34 @@ from manifill.kernels.pairs import Pairs, PairStatistic
 
 
 class Kernel(ABC):
-    """Affinity between rows, k(x, y).
+    """Affinity k(x, y) between rows.
 
-    A kernel is used in two steps, neither of which changes it: `tuned` turns rules (a multiple of the
-    median distance, say) into numbers on the rows that are known, and calling the tuned kernel gives
-    the affinities of any pairs.
+    A kernel is used in two steps, and neither modifies it. `tuned` returns a copy in which each rule (such as
+    a multiple of the median distance) is replaced by its value on the known rows. Calling the tuned kernel
+    returns the affinities of any pairs.
     """
 
     psd: ClassVar[bool | None] = True
-    """Is every Gram matrix positive semi-definite? None: only its author can know."""
+    """Whether every Gram matrix is positive semi-definite; None if unknown."""
 
     uses_own: ClassVar[bool] = False
-    """Does it look at the statistics of a row with itself?"""
+    """Whether the kernel uses the statistics of a row with itself."""
 
     statistics: tuple[PairStatistic, ...] = ()
-    """The pair statistics it is a function of; empty where it needs the rows themselves."""
+    """Pair statistics that the kernel is a function of; empty if it needs the rows themselves."""
 
     @property
     def additive(self) -> bool:
-        """Is the kernel a function of sums over columns, so that leaving a column out is a subtraction?"""
+        """Whether the kernel is a function of sums over columns: a column is left out by subtraction."""
         return bool(self.statistics)
 
     @property
     def scale(self) -> float | None:
-        """The bandwidth in use, once tuned; None for kernels without one."""
+        """Bandwidth of a tuned kernel; None before tuning and for kernels without a bandwidth."""
         return None
 
     def tuned(self, pairs: Pairs) -> Self:
-        """The same kernel with every rule replaced by the number it chooses on these rows."""
+        """Copy of the kernel with every rule replaced by its value on these pairs."""
         return self
 
     @abstractmethod
@@ -46,7 +46,7 @@ class Kernel(ABC):
         """Affinities (n, m) of all pairs."""
 
     def matrix(self, pairs: Pairs) -> Array:
-        """`self(pairs)`, in threads on a processor: every affinity is a function of its own pair alone."""
+        """`self(pairs)`, computed in threads if the arrays are numpy arrays and the kernel is additive."""
         total = pairs[self.statistics[0]] if self.additive else None
         if not isinstance(total, np.ndarray):
             return self(pairs)
@@ -63,7 +63,7 @@ class Kernel(ABC):
         return self(pairs.own())[:, 0]
 
     def gram(self, X: Array, Y: Array | None = None) -> Array:
-        """Affinities of the rows of `Y` (default `X`) with those of `X`, with rules tuned on `X`."""
+        """Affinities of the rows of `Y` (default `X`) to the rows of `X`, with the kernel tuned on `X`."""
         among = Pairs.of(X, statistics=self.statistics)
         kernel = self.tuned(among)
         return kernel(among if Y is None else Pairs.of(Y, X, statistics=self.statistics))

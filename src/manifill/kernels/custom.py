@@ -1,4 +1,4 @@
-"""Kernels that come from the user: a function of two sets of rows, or a matrix."""
+"""Kernels given by the user: a function of two sets of rows, or a matrix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from manifill.kernels.pairs import Pairs
 
 @dataclass(frozen=True)
 class Custom(Kernel):
-    """k(x, y) = whatever `function` says.
+    """k(x, y) computed by `function`.
 
     Parameters
     ----------
-    function : called with two arrays of rows, (n, d) and (m, d); returns affinities (n, m). For pickling
-        it must be importable (a `def` in a module, not a lambda).
-    psd : whether every Gram matrix of it is positive semi-definite; None if you do not know.
+    function : callable with two arrays of rows, (n, d) and (m, d), that returns affinities (n, m). To be
+        pickled it must be importable (a `def` in a module, not a lambda).
+    psd : whether every Gram matrix is positive semi-definite; None if unknown.
 
-    Its values are not sums over columns, so every column left out means calling it anew.
+    The values are not sums over columns, so the function is called again for every column left out.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class Custom(Kernel):
         if not np.isfinite(K).all():
             raise InvalidInput(
                 f"The kernel function {name} must return finite affinities; it returned "
-                f"{(~np.isfinite(K)).sum()} that are NaN or infinite."
+                f"{(~np.isfinite(K)).sum()} NaN or infinite values."
             )
         if pairs.same and not np.allclose(K, K.T, rtol=1e-8, atol=1e-12 * np.abs(K).max(initial=0.0)):
             raise InvalidInput(
                 f"The kernel function {name} must be symmetric: k(x, y) = k(y, x); it is not. "
-                "Use (K + K.T) / 2, say."
+                "Return (K + K.T) / 2, for example."
             )
         return K
 
@@ -72,9 +72,9 @@ class Custom(Kernel):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The rows given *are* the affinities: (n, n) among known rows, (m, n) from new rows to known ones.
+    """Affinities given in place of rows: (n, n) among known rows, (m, n) from new rows to known rows.
 
-    There are no columns to leave out, so it serves `GeometricHarmonics` and not the imputer.
+    Columns cannot be left out of a matrix: use this kernel with `GeometricHarmonics`, not with an imputer.
     """
 
     psd: ClassVar[bool | None] = None
@@ -84,12 +84,12 @@ class Precomputed(Kernel):
 
     def diagonal(self, pairs: Pairs) -> Array:
         raise IncompatibleKernel(
-            "A precomputed kernel does not hold k(x, x) of new rows, which a standard deviation needs; "
-            "use return_std=False or pass the kernel as a function."
+            "A standard deviation needs k(x, x) of new rows, which a precomputed kernel does not have. "
+            "Use return_std=False or give the kernel as a function."
         )
 
 
 def _rows(kernel: Kernel, pairs: Pairs) -> tuple[Array, Array]:
     if pairs.left is None or pairs.right is None:
-        raise InvalidInput(f"{kernel!r} needs the rows themselves; make the pairs with Pairs.of.")
+        raise InvalidInput(f"{kernel!r} needs the rows themselves; construct the pairs with Pairs.of.")
     return pairs.left, pairs.right

@@ -11,7 +11,7 @@ from manifill.kernels.radial import Gaussian, Laplacian
 
 
 def _mean_product(pairs: Pairs) -> Array:
-    """⟨x, y⟩ / d, which does not grow with the number of columns d."""
+    """⟨x, y⟩ / d, with d the number of columns, so that values do not grow with d."""
     return pairs[INNER_PRODUCT] / max(pairs.n_columns, 1)
 
 
@@ -19,7 +19,7 @@ def _mean_product(pairs: Pairs) -> Array:
 class SemiLinear(Kernel):
     """k(x, y) = base(x, y) + w · ⟨x, y⟩ / d, with d the number of columns.
 
-    The linear part carries trends across the whole data set that a local kernel forgets.
+    The linear part represents trends across the entire data set, which a local kernel does not.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Polynomial(Kernel):
 
     def __post_init__(self) -> None:
         require_number("degree of Polynomial", self.degree, least=1, whole=True)
-        require_number("offset of Polynomial", self.offset, least=0)  # below, it is not psd
+        require_number("offset of Polynomial", self.offset, least=0)  # not psd if negative
 
     def __call__(self, pairs: Pairs) -> Array:
         affinity: Array = (_mean_product(pairs) + self.offset) ** self.degree
@@ -91,7 +91,7 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """k(x, y) = ⟨x, y⟩ / (‖x‖₂ ‖y‖₂), and 0 where a row is zero.
+    """k(x, y) = ⟨x, y⟩ / (‖x‖₂ ‖y‖₂), and 0 if a row is zero.
 
     Examples
     --------
@@ -106,11 +106,11 @@ class Cosine(Kernel):
     statistics = (INNER_PRODUCT,)
 
     def __call__(self, pairs: Pairs) -> Array:
-        # Two roots, not the root of the product: squared norms of 1e-200 multiply to nothing.
+        # The product of two roots: a product of squared norms of 1e-200 would underflow.
         norms = _root(pairs.left_own[INNER_PRODUCT]) * _root(pairs.right_own[INNER_PRODUCT])
-        empty = norms <= 0
-        affinity: Array = pairs[INNER_PRODUCT] / (norms + empty)
-        affinity *= ~empty
+        zero = norms <= 0
+        affinity: Array = pairs[INNER_PRODUCT] / (norms + zero)
+        affinity *= ~zero
         return affinity
 
 

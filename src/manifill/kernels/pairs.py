@@ -1,12 +1,11 @@
-"""What a kernel may know of a pair of rows: statistics that are sums over the columns.
+"""Pair statistics: sums over the columns, computed for all pairs of rows, that kernels are functions of.
 
-Because each statistic is a sum over columns, leaving columns out is a subtraction. That is what makes
-the sweep cheap; see `manifill._fillers.sweep.ledger`.
+Because each statistic is a sum over columns, a column is left out by subtracting its term. This makes a
+sweep cheap; see `manifill._fillers.sweep.ledger`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Literal
 
 import numpy as np
@@ -19,11 +18,11 @@ from manifill._threads import product, share_rows, symmetric_product
 
 @dataclass(frozen=True)
 class PairStatistic:
-    """A number for every pair of rows that is a sum over the columns."""
+    """A function of two rows that is a sum over the columns."""
 
     name: str
     kind: str = field(repr=False)
-    """Its name among the compiled loops."""
+    """Name of the constant in `manifill._compiled` that selects this statistic."""
     between: Callable[[Array, Array], Array] = field(repr=False)
     """(n, d) and (m, d) → (n, m)."""
     own: Callable[[Array], Array] = field(repr=False)
@@ -31,11 +30,12 @@ class PairStatistic:
     nonnegative: bool = True
 
     def add(self, total: Array, X: Array, Y: Array, sign: float) -> None:
-        """Total (n, m) += sign · the statistic of these columns, in threads on a processor."""
+        """Add sign · the statistic of these columns to `total` (n, m), in place; numpy arrays in threads."""
 
         def add_rows(rows: slice) -> None:
-            if X.shape[1] == 1 and len(Y) >= _MANY_ROWS:
-                compiled = import_module("manifill._compiled")
+            if X.shape[1] == 1 and len(Y) >= _MIN_COMPILED_ROWS:
+                import manifill._compiled as compiled
+
                 compiled.add_column(getattr(compiled, self.kind), X[rows, 0], Y[:, 0], sign, total[rows])
                 return
             part = self.between(X[rows], Y)
@@ -44,25 +44,27 @@ class PairStatistic:
             else:
                 total[rows] += part
 
-        if isinstance(total, np.ndarray) and (X.shape[1] < _WIDE or self is ABSOLUTE_DISTANCE):
+        if isinstance(total, np.ndarray) and (X.shape[1] < _MIN_PRODUCT_COLUMNS or self is ABSOLUTE_DISTANCE):
             share_rows(add_rows, len(X), len(Y))
         else:
-            total += sign * self.between(X, Y)  # one product of matrices, shared out by itself
+            total += sign * self.between(X, Y)  # one matrix product, which uses threads itself
 
 
-# Measured, 400 rows: from ten columns on the matrix product is faster than the
-# pair-by-pair loop (4096 columns: 11 ms against 215 ms); below that the loop wins and cancels nothing.
-_FEW_COLUMNS = 10
-# Columns from which one product of whole matrices is faster than one for every slice of rows.
-_WIDE = 64
-# Rows from which loading compiled code pays: it is 4 to 17 times faster than cdist.
-_MANY_ROWS = 160
+# Largest number of columns for the loop over pairs, which has no cancellation. Measured on 400 rows: with
+# more columns the matrix product is faster (4096 columns: 11 ms instead of 215 ms).
+_MAX_LOOP_COLUMNS = 10
+# Columns from which one product of the full matrices is used instead of one per slice of rows: it is faster.
+# Set by hand, not tuned.
+_MIN_PRODUCT_COLUMNS = 64
+# Rows from which compiled code is loaded and used. Measured: it is 4 to 17 times as fast as cdist. The
+# threshold is set by hand.
+_MIN_COMPILED_ROWS = 160
 
 
 def _squared_distance(X: Array, Y: Array) -> Array:
-    if X.shape[1] <= _FEW_COLUMNS and isinstance(X, np.ndarray):
-        return _by_pairs(X, Y, "sqeuclidean")
-    # Around their mean, since ‖x‖² + ‖y‖² − 2⟨x, y⟩ loses distances among rows far from 0.
+    if X.shape[1] <= _MAX_LOOP_COLUMNS and isinstance(X, np.ndarray):
+        return _loop_over_pairs(X, Y, "sqeuclidean")
+    # Centre the rows first: ‖x‖² + ‖y‖² − 2⟨x, y⟩ cancels if rows are far from 0 and close to each other.
     mean = Y.mean(0)
     right = Y - mean
     left = right if X is Y else X - mean
@@ -78,15 +80,16 @@ def _squared_distance(X: Array, Y: Array) -> Array:
 def _absolute_distance(X: Array, Y: Array) -> Array:
     if not isinstance(X, np.ndarray):
         return tensor_absolute_distance(X, Y)
-    return _by_pairs(X, Y, "cityblock")
+    return _loop_over_pairs(X, Y, "cityblock")
 
 
-def _by_pairs(X: Array, Y: Array, metric: Literal["sqeuclidean", "cityblock"]) -> Array:
-    """The sum over columns, pair by pair: nothing cancels."""
-    if len(Y) < _MANY_ROWS:
+def _loop_over_pairs(X: Array, Y: Array, metric: Literal["sqeuclidean", "cityblock"]) -> Array:
+    """Sum over columns by a loop over pairs, which has no cancellation."""
+    if len(Y) < _MIN_COMPILED_ROWS:
         distance: Array = cdist(X, Y, metric)
         return distance
-    compiled = import_module("manifill._compiled")
+    import manifill._compiled as compiled
+
     distance = np.empty((len(X), len(Y)))
     kind = compiled.SQUARED if metric == "sqeuclidean" else compiled.ABSOLUTE
     compiled.totals_between(kind, np.ascontiguousarray(X), np.ascontiguousarray(Y.T), distance)
@@ -94,7 +97,7 @@ def _by_pairs(X: Array, Y: Array, metric: Literal["sqeuclidean", "cityblock"]) -
 
 
 def _inner_product(X: Array, Y: Array) -> Array:
-    wide = X.shape[1] >= _WIDE and isinstance(X, np.ndarray)
+    wide = X.shape[1] >= _MIN_PRODUCT_COLUMNS and isinstance(X, np.ndarray)
     inner: Array = symmetric_product(X, X.T) if wide and X is Y else product(X, Y.T)
     return inner
 
@@ -105,26 +108,26 @@ def _squared_norm(X: Array) -> Array:
 
 
 def exponential(total: Array, factor: float) -> Array:
-    """E to the power of factor · total, for pairs (n, m)."""
-    if isinstance(total, np.ndarray) and total.ndim == 2 and total.shape[1] >= _MANY_ROWS:
-        K = np.empty(total.shape)
-        import_module("manifill._compiled").exponentials(factor, total, K)
-        return K
+    """exp(factor · total), for totals of pairs (n, m)."""
     return exp_in_place(total * factor)
 
 
 def add_scaled(factor: float, total: Array, K: Array) -> None:
-    """K += factor · total, for pairs (n, m)."""
-    if isinstance(total, np.ndarray) and total.ndim == 2 and total.shape[1] >= _MANY_ROWS:
-        import_module("manifill._compiled").add_scaled(factor, total, K)
+    """Add factor · total to K in place, for totals of pairs (n, m)."""
+    if isinstance(total, np.ndarray) and total.ndim == 2 and total.shape[1] >= _MIN_COMPILED_ROWS:
+        import manifill._compiled as compiled
+
+        compiled.add_scaled(factor, total, K)
     else:
         K += factor * total
 
 
 def drop_small(total: Array, rounding: Array) -> None:
-    """Set to zero, in place, what of pairs (n, m) is no larger than its row's rounding (n, 1)."""
-    if isinstance(total, np.ndarray) and total.shape[1] >= _MANY_ROWS:
-        import_module("manifill._compiled").drop_small(total, rounding)
+    """Set totals (n, m) that do not exceed the rounding error of their row (n, 1) to zero, in place."""
+    if isinstance(total, np.ndarray) and total.shape[1] >= _MIN_COMPILED_ROWS:
+        import manifill._compiled as compiled
+
+        compiled.drop_small(total, rounding)
     else:
         zero_unless(total > rounding, total)
 
@@ -141,15 +144,15 @@ INNER_PRODUCT = PairStatistic("inner product", "PRODUCT", _inner_product, _squar
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """All pairs of a left row with a right row, as a kernel sees them.
+    """Statistics of all pairs of a left row and a right row: the argument of a kernel.
 
     Attributes
     ----------
-    totals : for each statistic asked for, an array (n, m).
-    left_own, right_own : for each statistic, its value of a row with itself, (n, 1) and (1, m).
-    n_columns : how many columns the sums run over.
+    totals : statistic → array (n, m), its values for all pairs.
+    left_own, right_own : statistic → its values for each row with itself, (n, 1) and (1, m).
+    n_columns : number of columns that the sums run over.
     same : whether left and right are the same rows.
-    left, right : the rows themselves, for kernels that are not made of sums over columns.
+    left, right : the rows themselves, for kernels that are not functions of sums over columns.
     """
 
     totals: Mapping[PairStatistic, Array]
@@ -162,7 +165,7 @@ class Pairs:
 
     @classmethod
     def of(cls, left: Array, right: Array | None = None, *, statistics: tuple[PairStatistic, ...]) -> "Pairs":
-        """The pairs of rows of `left` with rows of `right` (default: with each other)."""
+        """Pairs of the rows of `left` with the rows of `right` (default: `left`)."""
         same = right is None
         other = left if right is None else right
         totals = {}
@@ -185,9 +188,9 @@ class Pairs:
     def within(
         cls, rows: Array, members: Indices, statistics: tuple[PairStatistic, ...], own: bool
     ) -> "Pairs":
-        """The pairs i ≥ j within each of b sets of rows, members (b, q), as arrays (b, q(q + 1)/2).
+        """Pairs i ≥ j within each of b sets of q rows, `members` (b, q), as arrays (b, q(q + 1)/2).
 
-        With `own`, also each row with itself, which few kernels need.
+        With `own`, `left_own` and `right_own` are computed too; only kernels with `uses_own` need them.
         """
         q = members.shape[1]
         left, right = np.tril_indices(q) if own else (None, None)
@@ -205,7 +208,7 @@ class Pairs:
     def across(
         cls, rows: Array, queries: Indices, near: Indices, statistics: tuple[PairStatistic, ...], own: bool
     ) -> "Pairs":
-        """The pairs of each row queries (b,) with each row near (b, c), as arrays (b, c)."""
+        """Pairs of each row in `queries` (b,) with its own c rows in `near` (b, c), as arrays (b, c)."""
         return cls._compiled(
             "totals_across",
             rows,
@@ -227,7 +230,8 @@ class Pairs:
         left: Indices | None,
         right: Indices | None,
     ) -> "Pairs":
-        compiled = import_module("manifill._compiled")
+        import manifill._compiled as compiled
+
         totals = {s: np.empty((len(members[0]), width)) for s in statistics}
         for s, total in totals.items():
             getattr(compiled, loop)(getattr(compiled, s.kind), rows, *members, total)
@@ -243,7 +247,7 @@ class Pairs:
         return self.totals[statistic]
 
     def rows(self, rows: slice | Indices, same: bool = False) -> "Pairs":
-        """Some of the left rows, with all right ones; `same` where these are the right ones themselves."""
+        """Pairs of the selected left rows with all right rows; set `same` if these are the same rows."""
         return Pairs(
             totals={s: total[rows] for s, total in self.totals.items()},
             left_own={s: own[rows] for s, own in self.left_own.items()},
@@ -253,7 +257,7 @@ class Pairs:
         )
 
     def own(self) -> "Pairs":
-        """Each left row paired with itself alone: arrays of shape (n, 1)."""
+        """Pairs of each left row with itself only: arrays of shape (n, 1)."""
         return Pairs(
             totals=self.left_own,
             left_own=self.left_own,

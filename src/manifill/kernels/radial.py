@@ -1,4 +1,4 @@
-"""Kernels of the distance between rows."""
+"""Kernels that are functions of the distance between rows."""
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
@@ -22,7 +22,7 @@ from manifill.kernels.pairs import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Pairs, e
 
 
 class _Radial(Kernel):
-    """A profile of distance over bandwidth. Subclasses are dataclasses with a field `bandwidth`."""
+    """k(x, y) = profile(distance / bandwidth). Subclasses are dataclasses with a field `bandwidth`."""
 
     bandwidth: Bandwidth | float
 
@@ -62,7 +62,7 @@ class _Radial(Kernel):
 class Gaussian(_Radial):
     """k(x, y) = exp(−½ ‖x − y‖₂² / σ²), the paper's kernel.
 
-    The paper's constant 1/(σ√2π) is left out: it cancels in every extension.
+    The paper's constant 1/(σ√2π) is omitted because it cancels in every extension.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Gaussian(_Radial):
 class Laplacian(_Radial):
     """k(x, y) = exp(−‖x − y‖₁ / σ).
 
-    Less smooth than the Gaussian, and the better choice on most tables.
+    Less smooth than the Gaussian, and more accurate on most tables (docs/notes/defaults.md).
 
     Parameters
     ----------
@@ -130,14 +130,14 @@ class Laplacian(_Radial):
 
 @dataclass(frozen=True)
 class SelfTuning(Kernel):
-    """k(x, y) = exp(−‖x − y‖₂² / (σₓ σᵧ)), σₓ the distance of x to the k-th nearest known row elsewhere.
+    """k(x, y) = exp(−‖x − y‖₂² / (σₓ σᵧ)), with σₓ the distance of x to its k-th nearest distinct known row.
 
-    Every point has its own bandwidth (Zelnik-Manor and Perona 2004). The price: it is *not* positive
-    semi-definite, so the ridge solver refuses it and the spectral solver drops its negative part.
+    Every row has its own bandwidth (Zelnik-Manor and Perona 2004). The kernel is *not* positive
+    semi-definite, so the ridge solver rejects it and the spectral solver drops its negative eigenvalues.
 
     Parameters
     ----------
-    k : which neighbour; rows at the very place of x do not count.
+    k : index of the neighbour, counted from 1; rows that coincide with x are not counted.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class SelfTuning(Kernel):
 
     k: int = 7
     scales: Array | None = field(default=None, repr=False, compare=False)
-    """σ of the known rows; set by `tuned`."""
+    """(n,), σ of the known rows; set by `tuned`."""
 
     psd: ClassVar[bool | None] = False
     statistics = (SQUARED_DISTANCE,)
@@ -175,7 +175,7 @@ class SelfTuning(Kernel):
         return exp_in_place(K)
 
     def matrix(self, pairs: Pairs) -> Array:
-        return self(pairs)  # the scales belong to whole rows
+        return self(pairs)  # σ of a row depends on all its pairs, so rows are not split between threads
 
     def diagonal(self, pairs: Pairs) -> Array:
         return np.ones(len(pairs[SQUARED_DISTANCE]))

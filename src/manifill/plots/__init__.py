@@ -1,7 +1,8 @@
-"""Pictures of holes, fills and manifolds: every function draws on the axes it is given and returns them.
+"""Plots of missing entries, imputed values and manifolds.
 
-Colours are told apart by colour-blind people, and markers and line styles in grey print.
-`with look(): figure, axes = plt.subplots()` gives the axes the look of manifill's own figures.
+Most functions draw on the axes they are given and return them. Colour-blind people can distinguish the
+colours; markers and line styles differ too, for print in grey.
+`with look(): figure, axes = plt.subplots()` gives the axes the style of manifill's own figures.
 """
 
 from manifill.errors import MissingDependency

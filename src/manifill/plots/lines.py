@@ -1,4 +1,4 @@
-"""Numbers that change: sweep by sweep, or along any axis."""
+"""Line plots: errors against sweeps, and series over any axis."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,13 +14,13 @@ from manifill.plots.style import STYLES
 def convergence(
     axes: Axes, runs: Mapping[str, npt.ArrayLike], *, log: bool = True, spread: bool = True
 ) -> Axes:
-    """Error against sweep: a line for each name, its mean over the runs, and a band from least to most.
+    """Error against sweep: for each name the mean over the runs, and a band from minimum to maximum.
 
     Parameters
     ----------
-    runs : name → (runs, sweeps + 1), or (sweeps + 1,) for a single run; the start first.
-    log : on a logarithmic axis.
-    spread : with the band.
+    runs : name → errors (runs, sweeps + 1), or (sweeps + 1,) for a single run; the first is the start's.
+    log : use a logarithmic axis.
+    spread : draw the band.
     """
     for (name, errors), style in zip(runs.items(), _styles(len(runs)), strict=True):
         table = np.atleast_2d(np.asarray(errors, dtype=np.float64))
@@ -40,7 +40,7 @@ def convergence(
 
 
 def series(axes: Axes, x: npt.ArrayLike, lines: Mapping[str, npt.ArrayLike], **labels: Any) -> Axes:
-    """A line with markers for each name, y (n,) over the same x (n,); `labels` go to `axes.set`."""
+    """A line with markers for each name, y (n,) over x (n,); `labels` are passed to `axes.set`."""
     for (name, y), (color, marker, line) in zip(lines.items(), _styles(len(lines)), strict=True):
         axes.plot(np.asarray(x), np.asarray(y), color=color, marker=marker, ls=line, ms=5, label=name)
     axes.set(**labels)
@@ -52,7 +52,7 @@ def series(axes: Axes, x: npt.ArrayLike, lines: Mapping[str, npt.ArrayLike], **l
 
 
 def _plain_ticks(axes: Axes) -> None:
-    """Numbers as people write them, at 1, 2 and 5 of every power of ten."""
+    """Ticks at 1, 2 and 5 × every power of ten, with plain numbers as labels."""
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())

@@ -1,4 +1,4 @@
-"""Tables and surfaces as maps."""
+"""Maps of missing entries and of errors over two parameters."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,18 +8,18 @@ from matplotlib.contour import QuadContourSet
 
 from manifill.plots.style import MISSING_COLOR
 
-# Per cent above the best error at which a colour ends.
+# Boundaries of the colours, in per cent above the lowest error. Set by hand.
 LEVELS = (0, 1, 2, 5, 10, 20, 50, 100)
-# Columns up to which their names are written below them.
-_NAMED = 40
+# Largest number of columns whose names are shown below the map.
+_MAX_NAMED = 40
 
 
 def missingness(axes: Axes, X: npt.ArrayLike, columns: list[str] | None = None) -> Axes:
-    """Which entries of a table are missing: a row for each row, orange where there is a hole.
+    """Map of the missing entries of a table, one line per row; missing entries are orange.
 
     Parameters
     ----------
-    X : (n, d) with NaN where missing, or the mask itself.
+    X : (n, d), a table with NaN for missing entries, or a mask that is True there.
     columns : names of the columns.
     """
     table = np.asarray(X)
@@ -28,7 +28,7 @@ def missingness(axes: Axes, X: npt.ArrayLike, columns: list[str] | None = None) 
     axes.imshow(M, aspect="auto", interpolation="nearest", cmap=colours, vmin=0, vmax=1)
     axes.grid(False)
     axes.set(ylabel="row", title=f"{M.mean():.0%} missing")
-    if columns is not None and len(columns) <= _NAMED:
+    if columns is not None and len(columns) <= _MAX_NAMED:
         axes.set_xticks(range(len(columns)), columns, rotation=90)
     else:
         axes.set(xlabel="column")
@@ -38,9 +38,9 @@ def missingness(axes: Axes, X: npt.ArrayLike, columns: list[str] | None = None) 
 def error_surface(
     axes: Axes, ridges: npt.ArrayLike, bandwidths: npt.ArrayLike, errors: npt.ArrayLike
 ) -> QuadContourSet:
-    """Error over ridge and bandwidth, in per cent above the best, which has a star.
+    """Error over ridge and bandwidth, in per cent above the lowest error, which is marked by a star.
 
-    Returns what `figure.colorbar` asks for.
+    Returns the contour set, for `figure.colorbar`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def error_surface(
         bandwidths,
         np.clip(excess, 0, LEVELS[-1]),
         levels=LEVELS,
-        norm=BoundaryNorm(LEVELS, 256),  # an even step of colour for every level
+        norm=BoundaryNorm(LEVELS, 256),  # equal colour steps for unequal levels
         cmap="cividis_r",
     )
     i, j = np.unravel_index(np.nanargmin(height), height.shape)

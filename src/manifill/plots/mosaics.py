@@ -1,4 +1,4 @@
-"""Pictures beside one another."""
+"""Mosaics of pictures."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from manifill.plots.style import MISSING_COLOR
 
 
 def tiled(images: npt.ArrayLike, columns: int | None = None, gap: int = 1) -> Array:
-    """One picture of many: (n, height, width) → rows of `columns` pictures, infinity between them.
+    """Join pictures (n, height, width) into one, `columns` in a row, with infinity in the gaps between them.
 
     Examples
     --------
@@ -28,11 +28,11 @@ def tiled(images: npt.ArrayLike, columns: int | None = None, gap: int = 1) -> Ar
     n, height, width = stack.shape
     across = columns or math.ceil(math.sqrt(n * height / width))
     down = math.ceil(n / across)
-    whole = np.full((down * (height + gap), across * (width + gap)), np.inf)
+    canvas = np.full((down * (height + gap), across * (width + gap)), np.inf)
     for i, image in enumerate(stack):
         top, left = (i // across) * (height + gap), (i % across) * (width + gap)
-        whole[top : top + height, left : left + width] = image
-    return whole[: whole.shape[0] - gap, : whole.shape[1] - gap]
+        canvas[top : top + height, left : left + width] = image
+    return canvas[: canvas.shape[0] - gap, : canvas.shape[1] - gap]
 
 
 def mosaic(
@@ -45,23 +45,23 @@ def mosaic(
     cmap: str = "gray",
     gap: int = 1,
 ) -> Axes:
-    """Pictures side by side; what is missing (NaN) has the colour `missing_color`.
+    """Draw pictures side by side; missing pixels (NaN) have the colour `missing_color`.
 
     Parameters
     ----------
     images : (n, height, width)
-    columns : pictures in a row; default: about as wide as high.
-    limits : darkest and brightest value; default: of what is there.
+    columns : pictures per row; default: for a roughly square mosaic.
+    limits : darkest and brightest value; default: the smallest and largest value.
     """
-    whole = tiled(images, columns, gap)
-    shown = np.ma.masked_where(~np.isfinite(whole), whole)
+    canvas = tiled(images, columns, gap)
+    shown = np.ma.masked_where(~np.isfinite(canvas), canvas)
     low, high = limits or (float(shown.min()), float(shown.max()))
     colours = mpl.colormaps[cmap].with_extremes(bad=missing_color)
-    between = np.isinf(whole)
+    between = np.isinf(canvas)
     axes.imshow(shown, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
-    paper = np.zeros((*whole.shape, 4))
-    paper[between] = 1.0  # white between the pictures
-    axes.imshow(paper, interpolation="nearest")
+    background = np.zeros((*canvas.shape, 4))
+    background[between] = 1.0  # white gaps
+    axes.imshow(background, interpolation="nearest")
     axes.grid(False)
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
@@ -76,15 +76,15 @@ def before_after(
     limits: tuple[float, float] | None = None,
     missing_color: str = MISSING_COLOR,
 ) -> Sequence[Axes]:
-    """A mosaic for each stage, such as original, damaged and filled, on the axes given, all in one scale.
+    """Draw a mosaic for each stage, such as original, damaged and filled, with the same limits.
 
     Parameters
     ----------
-    stages : title → (n, height, width), NaN where missing.
+    stages : title → pictures (n, height, width), NaN for missing pixels.
     """
     if limits is None:
-        every = [np.asarray(images, dtype=np.float64) for images in stages.values()]
-        limits = min(float(np.nanmin(one)) for one in every), max(float(np.nanmax(one)) for one in every)
+        stacks = [np.asarray(images, dtype=np.float64) for images in stages.values()]
+        limits = min(float(np.nanmin(one)) for one in stacks), max(float(np.nanmax(one)) for one in stacks)
     for one, (title, images) in zip(axes, stages.items(), strict=True):
         mosaic(one, images, columns=columns, limits=limits, missing_color=missing_color)
         one.set_title(title)

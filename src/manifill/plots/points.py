@@ -1,4 +1,4 @@
-"""Clouds of points in three dimensions, and the way some of them have gone."""
+"""Point clouds in three dimensions, and paths of some of their points."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from manifill.errors import MissingDependency
 from manifill.plots.style import STYLES
 
 _LABELS = ("start", "final", "truth")
-_SYMBOLS = ("diamond", "circle", "square")  # plotly has no star in three dimensions
+_SYMBOLS = ("diamond", "circle", "square")  # plotly has no 3D star
 
 
 def diffusion_map(axes: Any, Y: npt.ArrayLike, color: npt.ArrayLike | None = None, **options: Any) -> Any:
-    """Points (n, 3) on axes of three dimensions, coloured by `color` (n,)."""
+    """Draw points (n, 3) on three-dimensional axes, coloured by `color` (n,)."""
     x, y, z = np.asarray(Y, dtype=np.float64)[:, :3].T
     axes.scatter(x, y, z, **{"c": color, "cmap": "cividis", "s": 12, "lw": 0, "depthshade": False, **options})
     axes.set(xticklabels=[], yticklabels=[], zticklabels=[])
@@ -34,14 +34,14 @@ def trails(
     truth: npt.ArrayLike,
     color: npt.ArrayLike | None = None,
 ) -> Any:
-    """A cloud (n, 3), and for some points (m, 3) the way from start ★ to final place ● and truth ■."""
+    """Draw a cloud (n, 3), and lines of some points (m, 3) from start ★ to final position ● and truth ■."""
     diffusion_map(axes, Y, color, alpha=0.8)
     for i, (a, b, c) in enumerate(zip(_rows(start), _rows(final), _rows(truth), strict=True)):
-        shade = STYLES[i % len(STYLES)][0]
+        colour = STYLES[i % len(STYLES)][0]
         for end, line in ((b, "-"), (c, ":")):
-            axes.plot(*np.column_stack([a, end]), color=shade, ls=line, lw=1.2)
+            axes.plot(*np.column_stack([a, end]), color=colour, ls=line, lw=1.2)
         for place, marker, size in ((a, "*", 90), (b, "o", 34), (c, "s", 24)):
-            axes.scatter(*place, color=shade, marker=marker, s=size, ec="black", lw=0.6, depthshade=False)
+            axes.scatter(*place, color=colour, marker=marker, s=size, ec="black", lw=0.6, depthshade=False)
     return axes
 
 
@@ -53,22 +53,22 @@ def interactive_trails(
     color: npt.ArrayLike | None = None,
     title: str = "",
 ) -> Any:
-    """The same as a plotly figure that can be turned; `.write_html(path)` makes a page of it."""
+    """The plot of `trails` as a plotly figure that can be rotated; `.write_html(path)` writes a page."""
     try:
         import plotly.graph_objects as go
     except ImportError:
-        raise MissingDependency("Figures to turn need plotly: pip install 'manifill[plots]'.") from None
+        raise MissingDependency("Interactive figures need plotly: pip install 'manifill[plots]'.") from None
     x, y, z = np.asarray(Y, dtype=np.float64)[:, :3].T
-    shade = None if color is None else np.asarray(color, dtype=np.float64)
-    cloud = {"size": 3, "color": shade, "colorscale": "Cividis", "opacity": 0.6}
+    values = None if color is None else np.asarray(color, dtype=np.float64)
+    cloud = {"size": 3, "color": values, "colorscale": "Cividis", "opacity": 0.6}
     drawn = [go.Scatter3d(x=x, y=y, z=z, mode="markers", marker=cloud, name="all points", hoverinfo="skip")]
-    for i, way in enumerate(zip(_rows(start), _rows(final), _rows(truth), strict=True)):
+    for i, places in enumerate(zip(_rows(start), _rows(final), _rows(truth), strict=True)):
         colour = STYLES[i % len(STYLES)][0]
-        for end, dash in ((way[1], "solid"), (way[2], "dot")):
-            px, py, pz = np.column_stack([way[0], end])
+        for end, dash in ((places[1], "solid"), (places[2], "dot")):
+            px, py, pz = np.column_stack([places[0], end])
             line = {"color": colour, "width": 4, "dash": dash}
             drawn.append(go.Scatter3d(x=px, y=py, z=pz, mode="lines", line=line, showlegend=False))
-        for place, label, symbol in zip(way, _LABELS, _SYMBOLS, strict=True):
+        for place, label, symbol in zip(places, _LABELS, _SYMBOLS, strict=True):
             marker = {"size": 6, "color": colour, "symbol": symbol, "line": {"color": "black", "width": 1}}
             drawn.append(
                 go.Scatter3d(

@@ -1,11 +1,11 @@
-"""One look for all figures."""
+"""Style shared by all figures."""
 
 from contextlib import AbstractContextManager
 from typing import Any
 
 import matplotlib as mpl
 
-# Okabe and Ito's colours, which colour-blind people tell apart; markers and lines serve print in grey.
+# (colour, marker, line style). Colours by Okabe and Ito, for colour-blind people; the rest is for grey print.
 STYLES: tuple[tuple[str, str, Any], ...] = (
     ("#0072B2", "o", "-"),
     ("#D55E00", "s", "--"),
@@ -16,7 +16,7 @@ STYLES: tuple[tuple[str, str, Any], ...] = (
     ("#E69F00", "X", (0, (1, 1))),
 )
 MISSING_COLOR = "#e07b39"
-"""The colour of what is missing."""
+"""Colour of missing entries and damaged pixels."""
 LOOK: dict[str, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -26,11 +26,11 @@ LOOK: dict[str, Any] = {
     "legend.frameon": False,
     "savefig.dpi": 160,
     "svg.fonttype": "none",
-    "svg.hashsalt": "manifill",  # the same figure is the same file
+    "svg.hashsalt": "manifill",  # the same figure gives the same file
 }
 
 
 def look(**changes: Any) -> AbstractContextManager[Any]:
-    """Within it figures look like manifill's own."""
+    """Context manager that gives figures manifill's style; `changes` override settings of `LOOK`."""
     settings: Any = {**LOOK, **changes}
     return mpl.rc_context(settings)

@@ -1,4 +1,4 @@
-"""One HTML page that shows what was missing, what was done, and how sure it is."""
+"""HTML report of an imputed table: missing values, methods, accuracy and uncertainty."""
 
 from manifill.report.page import report, write_report
 

@@ -1,4 +1,4 @@
-"""Pages from templates: every value is escaped, and nothing is loaded from outside."""
+"""HTML pages from Jinja templates; values are escaped, and pages load no other files."""
 
 import base64
 from typing import Any
@@ -7,16 +7,16 @@ from manifill.errors import MissingDependency
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a file of `templates` makes of these values."""
+    """HTML text of a file in `templates/`, filled in with these values."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise MissingDependency("A page needs jinja2: pip install 'manifill[plots]'.") from None
+        raise MissingDependency("HTML pages need jinja2: pip install 'manifill[plots]'.") from None
     loader = PackageLoader("manifill.report", "templates")
-    pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return pages.get_template(template).render(values)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.get_template(template).render(values)
 
 
 def data_uri(content: bytes, kind: str = "image/png") -> str:
-    """Bytes as an address that holds them, for `src`."""
+    """The bytes as a data URI, for the `src` of an element."""
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

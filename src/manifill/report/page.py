@@ -1,4 +1,4 @@
-"""The page about a table: what was missing, what was done, and how accurate it is."""
+"""HTML report of an imputed table: missing values, methods and accuracy."""
 
 import io
 from importlib.metadata import version
@@ -15,14 +15,15 @@ from manifill.report.html import data_uri, render
 from manifill.tables import Field, Source, inspect
 from manifill.tables.accuracy import VariableAccuracy
 
-_MOST_ROWS = 60
-_LEAST_CERTAIN = 12
+# Maximum number of lines of a table in the report, and of cells in the table of uncertain cells.
+_MAX_LINES = 60
+_MAX_CELLS = 12
 
 
 def write_report(
     imputer: TableImputer, table: Source, path: Path, *, title: str = "a table", seconds: float | None = None
 ) -> None:
-    """Write the report, whole or not at all."""
+    """Write the report to a file; after an error no partial file is left."""
     text = report(imputer, table, title=title, seconds=seconds)
     with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -31,47 +32,47 @@ def write_report(
 def report(
     imputer: TableImputer, table: Source, *, title: str = "a table", seconds: float | None = None
 ) -> str:
-    """A self-contained HTML page about a fitted imputer and the table it filled."""
+    """Self-contained HTML report of a fitted imputer and the table it filled."""
     inner = imputer.imputer_
     found = inspect(table, {field.name: field.variable for field in imputer.fields_})
-    gaps = [field for field in imputer.fields_ if field.modelled and found.missing[field.name]]
+    incomplete = [field for field in imputer.fields_ if field.modelled and found.missing[field.name]]
     by_column = {one.column: one for one in imputer.accuracy_}
-    accuracy = [by_column[field.name] for field in gaps]
-    known = [one.relative for one in accuracy if np.isfinite(one.relative)]
+    accuracy = [by_column[field.name] for field in incomplete]
+    ratios = [one.relative for one in accuracy if np.isfinite(one.relative)]
     return render(
         "table.html",
         title=title,
         seconds=seconds,
         version=version("manifill"),
-        most=_MOST_ROWS,
+        max_lines=_MAX_LINES,
         found=found,
-        accuracy=accuracy[:_MOST_ROWS],
-        relative=np.mean(known) if known else None,
-        uncertain=_uncertain(imputer, gaps),
+        accuracy=accuracy[:_MAX_LINES],
+        relative=np.mean(ratios) if ratios else None,
+        uncertain=_uncertain(imputer, incomplete),
         sweeps=imputer.n_sweeps_,
         status=imputer.status_.value.capitalize(),
         methods={name: weight for name, weight in inner.weights_.items() if weight},
         kernels=[str(component) for component in inner.ensemble_.components],
-        fields=imputer.fields_[:_MOST_ROWS],
-        images=_images(imputer, table, gaps, accuracy[:_MOST_ROWS]),
+        fields=imputer.fields_[:_MAX_LINES],
+        images=_images(imputer, table, incomplete, accuracy[:_MAX_LINES]),
     )
 
 
 def _images(
-    imputer: TableImputer, table: Source, gaps: list[Field], accuracy: list[VariableAccuracy]
+    imputer: TableImputer, table: Source, incomplete: list[Field], accuracy: list[VariableAccuracy]
 ) -> dict[str, str | None]:
-    """The pictures by name; None where there is nothing to draw."""
+    """Figures as data URIs by name; None if there is nothing to draw."""
     inner, fitted = imputer.imputer_, imputer.result_
     missing = np.column_stack([table.column(name).missing for name in table.names])
     bars = [(str(one.column), one.relative) for one in accuracy if np.isfinite(one.relative)]
     M = np.isnan(fitted.problem.given)
-    most = sorted(gaps, key=lambda one: -int(M[:, one.first].sum()))
+    by_missing = sorted(incomplete, key=lambda one: -int(M[:, one.first].sum()))
     changes = [record.change for record in inner.trace_[1:]]
     errors = [] if inner.tuning_ is None else [one for one in inner.tuning_.errors if np.isfinite(one)]
     figures = {
         "map": pictures.missing_map(missing, [str(name) for name in table.names]),
         "accuracy": pictures.accuracy([name for name, _ in bars], [one for _, one in bars]) if bars else None,
-        "distributions": pictures.distributions(inner.completed_, M, most) if gaps else None,
+        "distributions": pictures.distributions(inner.completed_, M, by_missing) if incomplete else None,
         "sweeps": pictures.sweeps(changes, errors) if changes else None,
         "rows": pictures.cloud(np.asarray(fitted.fill.Z), fitted.problem.M.mean(axis=1)),
     }
@@ -84,29 +85,29 @@ def _png(figure: Figure) -> str:
     return data_uri(file.getvalue())
 
 
-def _uncertain(imputer: TableImputer, gaps: list[Field]) -> list[tuple[str, ...]]:
-    """The cells that are least certain, in units of their column's spread."""
+def _uncertain(imputer: TableImputer, incomplete: list[Field]) -> list[tuple[str, ...]]:
+    """Table rows for the imputed cells with the largest expected error, in standard deviations."""
     inner = imputer.imputer_
     errors = inner.errors_
-    spread = np.zeros(inner.completed_.shape)
-    spread[errors.problem.rows] = errors.expected
+    expected = np.zeros(inner.completed_.shape)
+    expected[errors.problem.rows] = errors.expected
     cells: list[tuple[float, int, Field]] = []
-    for field in gaps:
+    for field in incomplete:
         if not field.variable.chosen and field.variable.width == 1:
-            worst = np.argsort(-spread[:, field.first])[:_LEAST_CERTAIN].tolist()
-            cells += [(float(spread[row, field.first]), row, field) for row in worst]
-    cells = sorted((one for one in cells if one[0] > 0), key=lambda one: -one[0])[:_LEAST_CERTAIN]
+            worst = np.argsort(-expected[:, field.first])[:_MAX_CELLS].tolist()
+            cells += [(float(expected[row, field.first]), row, field) for row in worst]
+    cells = sorted((one for one in cells if one[0] > 0), key=lambda one: -one[0])[:_MAX_CELLS]
     if not cells:
         return []
-    ends = (inner.completed_, *imputer.result_.intervals(0.9, imputer._limits()))
+    tables = (inner.completed_, *imputer.result_.intervals(0.9, imputer._limits()))
     rows: list[tuple[str, ...]] = []
-    for size, row, field in cells:
-        fill, low, high = (_shown(field, table[row, field.columns]) for table in ends)
-        rows.append((f"{row + 1:,}", str(field.name), fill, f"{low} … {high}", f"{size:.2f}"))
+    for error, row, field in cells:
+        fill, low, high = (_format(field, table[row, field.columns]) for table in tables)
+        rows.append((f"{row + 1:,}", str(field.name), fill, f"{low} … {high}", f"{error:.2f}"))
     return rows
 
 
-def _shown(field: Field, numbers: Any) -> str:
+def _format(field: Field, numbers: Any) -> str:
     value = field.variable.decode(np.atleast_2d(numbers))[0]
     if field.kind in ("date", "date and time"):
         moment = np.datetime64(int(value), "us")

@@ -1,4 +1,4 @@
-"""The pictures of a report."""
+"""Figures of the report of a table."""
 
 import math
 from typing import Any
@@ -11,25 +11,25 @@ from manifill._arrays import Array, Mask
 from manifill._estimators import DiffusionMap
 from manifill.tables import Category, Field, Flag, Ordered, Quantity
 
-# Rows of the map of missing values and of the cloud of rows, and columns whose values are drawn.
-_ROWS_SHOWN = 800
-_POINTS = 600
-_COLUMNS_SHOWN = 12
+# Maximum number of rows in the map of missing values, points in the diffusion map, and histograms.
+_MAX_MAP_ROWS = 800
+_MAX_POINTS = 600
+_MAX_COLUMNS = 12
 
 
 def missing_map(M: Mask, names: list[str]) -> Figure:
-    """Where values are missing; of long tables every so many-th row."""
-    step = max(1, math.ceil(len(M) / _ROWS_SHOWN))
+    """Map of the missing values; long tables are subsampled to at most _MAX_MAP_ROWS rows."""
+    step = max(1, math.ceil(len(M) / _MAX_MAP_ROWS))
     with plots.look():
         figure = Figure(figsize=(max(4.0, min(9.0, 0.32 * len(names) + 2)), 4.2), layout="constrained")
         axes = figure.subplots()
         plots.missingness(axes, M[::step], names)
-        axes.set(title="" if step == 1 else f"one row of {step}")
+        axes.set(title="" if step == 1 else f"1 row in {step} shown")
     return figure
 
 
 def sweeps(changes: list[float], errors: list[float]) -> Figure:
-    """How the fill settled: change of each sweep, and error on held-out entries where it was measured."""
+    """Change of the imputed values in each sweep, and error on held-out entries if it was measured."""
     with plots.look():
         figure = Figure(figsize=(7.5, 2.8), layout="constrained")
         left, right = figure.subplots(1, 2)
@@ -46,32 +46,32 @@ def sweeps(changes: list[float], errors: list[float]) -> Figure:
 
 
 def accuracy(names: list[str], relative: list[float]) -> Figure:
-    """Error of each column over that of the simple fill."""
+    """Error of each column relative to the simple fill."""
     with plots.look():
         figure = Figure(figsize=(7.5, 0.6 + 0.27 * len(names)), layout="constrained")
         axes = figure.subplots()
-        place = np.arange(len(names))[::-1]
+        rows = np.arange(len(names))[::-1]
         axes.barh(
-            place, np.minimum(relative, 1.2), color=["#0072B2" if one < 1 else "#D55E00" for one in relative]
+            rows, np.minimum(relative, 1.2), color=["#0072B2" if one < 1 else "#D55E00" for one in relative]
         )
         axes.axvline(1, color="black", lw=1, ls="--")
-        axes.set_yticks(place, names)
-        axes.set(xlim=(0, 1.25), xlabel="error relative to the simple fill (1, dashed): shorter is better")
+        axes.set_yticks(rows, names)
+        axes.set(xlim=(0, 1.25), xlabel="error relative to the simple fill (1, dashed); lower is better")
         axes.grid(axis="y", visible=False)
     return figure
 
 
 def distributions(X: Array, M: Mask, fields: list[Field]) -> Figure:
-    """Observed and filled values of each column side by side."""
-    shown = fields[:_COLUMNS_SHOWN]
+    """Distributions of the observed and the imputed values of each column."""
+    shown = fields[:_MAX_COLUMNS]
     across = min(3, len(shown))
     down = math.ceil(len(shown) / across)
     with plots.look(**{"font.size": 8.5}):
         figure = Figure(figsize=(3.1 * across, 2.1 * down + 0.3), layout="constrained")
         grid = np.atleast_1d(figure.subplots(down, across)).ravel()
         for axes, field in zip(grid, shown, strict=False):
-            gone = M[:, field.first]
-            _distribution(axes, field, X[~gone][:, field.columns], X[gone][:, field.columns])
+            missing = M[:, field.first]
+            _distribution(axes, field, X[~missing][:, field.columns], X[missing][:, field.columns])
             axes.set_title(str(field.name), fontsize=9)
         for axes in grid[len(shown) :]:
             axes.set_visible(False)
@@ -81,14 +81,14 @@ def distributions(X: Array, M: Mask, fields: list[Field]) -> Figure:
 
 def _distribution(axes: Any, field: Field, observed: Array, filled: Array) -> None:
     variable = field.variable
-    looks = {"observed": ("0.75", None), "filled": ("#D55E00", None)}
+    styles = {"observed": ("0.75", None), "filled": ("#D55E00", None)}
     if isinstance(variable, Category | Flag | Ordered):
         levels = [str(level) for level in variable.levels]
         order = {level: i for i, level in enumerate(levels)}
         for k, (name, numbers) in enumerate((("observed", observed), ("filled", filled))):
             values = [order[str(value)] for value in variable.decode(numbers).tolist()]
             share = np.bincount(values, minlength=len(levels)) / max(len(values), 1)
-            axes.bar(np.arange(len(levels)) + 0.4 * k - 0.2, share, 0.4, color=looks[name][0], label=name)
+            axes.bar(np.arange(len(levels)) + 0.4 * k - 0.2, share, 0.4, color=styles[name][0], label=name)
         short = [level if len(level) < 9 else level[:8] + "…" for level in levels]
         if len(levels) <= 8:
             axes.set_xticks(range(len(levels)), short, rotation=30 if len(levels) > 3 else 0)
@@ -106,14 +106,14 @@ def _distribution(axes: Any, field: Field, observed: Array, filled: Array) -> No
     )
     if edges[0] == edges[-1]:
         edges = np.array([edges[0] - 0.5, edges[0] + 0.5])
-    for name, plain in (("observed", first), ("filled", second)):
-        weights = np.full(len(plain), 1 / max(len(plain), 1))
+    for name, data in (("observed", first), ("filled", second)):
+        weights = np.full(len(data), 1 / max(len(data), 1))
         step = name == "filled"
         axes.hist(
-            plain,
+            data,
             edges,
             weights=weights,
-            color=looks[name][0],
+            color=styles[name][0],
             label=name,
             histtype="step" if step else "stepfilled",
             lw=1.6,
@@ -133,19 +133,21 @@ def _few_ticks() -> Any:
 
 
 def cloud(Z: Array, missing: Array) -> Figure | None:
-    """Rows in their diffusion map, coloured by the share of their values that was filled."""
-    chosen = np.linspace(0, len(Z) - 1, min(len(Z), _POINTS)).astype(int)
-    some = Z[chosen]
-    if len(some) < 10 or len(np.unique(some.round(9), axis=0)) < 10:
+    """Diffusion map of the rows, coloured by the share of imputed values; None if it cannot be computed."""
+    chosen = np.linspace(0, len(Z) - 1, min(len(Z), _MAX_POINTS)).astype(int)
+    sample = Z[chosen]
+    if len(sample) < 10 or len(np.unique(sample.round(9), axis=0)) < 10:
         return None
     try:
-        Y = DiffusionMap(n_components=2, alpha=1.0).fit_transform(some)
+        Y = DiffusionMap(n_components=2, alpha=1.0).fit_transform(sample)
     except ValueError:
         return None
     with plots.look():
         figure = Figure(figsize=(6.2, 4.4), layout="constrained")
         axes = figure.subplots()
         points = axes.scatter(Y[:, 0], Y[:, 1], c=missing[chosen], cmap="cividis_r", s=14, vmin=0)
-        figure.colorbar(points, ax=axes, label="share of the row that was filled")
-        axes.set(xlabel="first diffusion coordinate", ylabel="second", xticks=[], yticks=[])
+        figure.colorbar(points, ax=axes, label="share of imputed values in the row")
+        axes.set(
+            xlabel="first diffusion coordinate", ylabel="second diffusion coordinate", xticks=[], yticks=[]
+        )
     return figure

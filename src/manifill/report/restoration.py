@@ -1,4 +1,4 @@
-"""Pictures before and after: a sheet, and a page around it."""
+"""Figure and HTML page with pictures before and after restoration."""
 
 import io
 from collections.abc import Sequence
@@ -15,28 +15,28 @@ from manifill.images import Restoration
 from manifill.plots.style import MISSING_COLOR, look
 from manifill.report.html import data_uri, render
 
-_MOST_SHOWN = 6
+_MAX_SHOWN = 6  # pictures in the figure
 
 Pixels = npt.NDArray[Any]
 
 
 def draw_preview(path: Path, values: Pixels, missing: Pixels, names: Sequence[str]) -> None:
-    """Some pictures as they are, and below them what is taken for damage."""
+    """Write a figure of the most damaged pictures, with the pixels treated as damaged marked below."""
     shown = _most_damaged(missing)
-    as_it_is = _scaled(values[shown], *_limits(values, missing))
-    rows = {"as it is": as_it_is, "taken for damage": _marked(values, missing, shown)}
+    given = _scaled(values[shown], *_limits(values, missing))
+    rows = {"given": given, "treated as damaged": _marked(values, missing, shown)}
     _write(path, _figure(rows, [names[i] for i in shown]))
 
 
 def draw_sheet(path: Path, values: Pixels, outcome: Restoration, names: Sequence[str]) -> None:
-    """Some pictures, damaged and restored."""
+    """Write a figure of the most damaged pictures, damaged and restored."""
     _write(path, _sheet(values, outcome, names))
 
 
 def write_page(
     path: Path, values: Pixels, outcome: Restoration, names: Sequence[str], summary: dict[str, Any]
 ) -> None:
-    """Write a self-contained HTML page, whole or not at all."""
+    """Write a self-contained HTML page; after an error no partial file is left."""
     text = render("pictures.html", **summary, sheet=data_uri(_png(_sheet(values, outcome, names))))
     with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -51,20 +51,20 @@ def _sheet(values: Pixels, outcome: Restoration, names: Sequence[str]) -> Figure
 
 
 def _most_damaged(missing: Pixels) -> list[int]:
-    """Some pictures, those with most damage, in their order; ones that are gone altogether last."""
+    """Indices of the most damaged pictures, ascending; completely damaged pictures are chosen last."""
     rate = missing.reshape(len(missing), -1).mean(axis=1)
     order = np.argsort(-np.where(rate == 1, -1, rate), kind="stable")
-    return sorted(int(i) for i in order[:_MOST_SHOWN])
+    return sorted(int(i) for i in order[:_MAX_SHOWN])
 
 
 def _marked(values: Pixels, missing: Pixels, shown: list[int]) -> Pixels:
-    """Pictures in colour with damage in the colour of holes."""
+    """Pictures scaled to 0 … 1, with damaged pixels in MISSING_COLOR."""
     scaled = _scaled(values[shown], *_limits(values, missing))
     return np.asarray(np.where(missing[shown][..., None], to_rgb(MISSING_COLOR), scaled))
 
 
 def _scaled(values: Pixels, low: float, high: float) -> Pixels:
-    """Between 0 and 1, in one grey or three colours."""
+    """Values scaled to 0 … 1, of one grey or three colour channels."""
     return np.asarray(np.clip((np.nan_to_num(values[..., :3].astype(float)) - low) / (high - low), 0, 1))
 
 
@@ -78,20 +78,20 @@ def _limits(values: Pixels, missing: Pixels) -> tuple[float, float]:
 
 def _figure(rows: dict[str, Pixels], names: list[str]) -> Figure:
     with look():
-        across = len(names)
+        columns = len(names)
         height, width = next(iter(rows.values())).shape[1:3]
         side = 1.9
-        figure = Figure(figsize=(side * across + 0.4, side * height / width * len(rows) + 0.5))
-        axes = figure.subplots(len(rows), across, squeeze=False)
+        figure = Figure(figsize=(side * columns + 0.4, side * height / width * len(rows) + 0.5))
+        axes = figure.subplots(len(rows), columns, squeeze=False)
         for number, (line, (title, pictures)) in enumerate(zip(axes, rows.items(), strict=True)):
-            for one, picture, name in zip(line, pictures, names, strict=True):
+            for panel, picture, name in zip(line, pictures, names, strict=True):
                 shown = picture if picture.shape[-1] == 3 else picture[..., 0]
-                one.imshow(shown, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-                one.set(xticks=[], yticks=[])
-                one.grid(False)
-                one.spines[:].set_visible(False)
+                panel.imshow(shown, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+                panel.set(xticks=[], yticks=[])
+                panel.grid(False)
+                panel.spines[:].set_visible(False)
                 if number == 0:
-                    one.set_title(name if len(name) < 22 else f"{name[:19]}…", fontsize=8)
+                    panel.set_title(name if len(name) < 22 else f"{name[:19]}…", fontsize=8)
             line[0].set_ylabel(title)
         figure.tight_layout(pad=0.4)
         return figure

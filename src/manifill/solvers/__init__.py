@@ -1,7 +1,8 @@
-"""From affinities and known values to an extension: the paper's spectral way and the fast ridge way.
+"""Solvers: compute the extension of a function from affinities and known values.
 
-`Spectral` keeps the eigenvectors with λ ≥ δ·λ_max and weighs each by 1/λ; `Ridge` keeps all and weighs
-each by 1/(λ + r). Both factor once, serve many functions, and report what they kept, dropped or added.
+`Spectral`, the paper's solver, keeps the eigenvectors with λ ≥ δ·λ_max and weights each by 1/λ. `Ridge`, the
+fast solver, keeps all and weights each by 1/(λ + r). Both factor a kernel matrix once for many functions, and
+report the eigenvectors kept and dropped and the ridge added. `Landmarks` and `Local` are for long tables.
 """
 
 from manifill.solvers.base import Factor, Report, Solver
@@ -18,7 +19,7 @@ from manifill.solvers.spectral import (
 )
 
 AnySolver = Solver | Landmarks | Local
-"""Those that factor a kernel matrix, and those for long tables."""
+"""Any solver: one that factors the kernel matrix, or one for long tables."""
 
 __all__ = [
     "AnySolver",

@@ -1,6 +1,6 @@
-"""What a solver is: from affinities among known rows to the coefficients of an extension.
+"""Interfaces of the solvers, which compute coefficients from the affinities among the known rows.
 
-Whatever the solver, the extension of f from the known rows A to any rows is `K[:, A] @ coefficients`.
+For every solver, the extension of f from the known rows A to any rows is `K[:, A] @ coefficients`.
 """
 
 from dataclasses import dataclass, field
@@ -11,16 +11,16 @@ from manifill._arrays import Array
 
 @dataclass(frozen=True)
 class Report:
-    """What a solver kept, dropped or added to make the extension well-conditioned.
+    """Eigenvectors kept and dropped, and the amount added to the diagonal, for a well-conditioned extension.
 
     Attributes
     ----------
-    kept, dropped : numbers of eigenvectors in use and left out.
-    dropped_energy : share of Σ|λ| in the eigenvalues left out.
-    negative_energy : the part of that share which is negative: above rounding only where the kernel is
-        not positive semi-definite.
-    added : what was added to the diagonal of K, ridge and jitter together.
-    jitter : the part of `added` that nobody asked for, needed to make Cholesky succeed.
+    kept, dropped : numbers of eigenvectors used and not used.
+    dropped_energy : share of the dropped eigenvalues in Σ|λ|.
+    negative_energy : share of the negative eigenvalues in Σ|λ|, included in `dropped_energy`; above rounding
+        error only if the kernel is not positive semi-definite.
+    added : amount added to the diagonal of K, ridge plus jitter.
+    jitter : part of `added` beyond the requested ridge, without which the Cholesky factorisation fails.
     """
 
     kept: int
@@ -45,7 +45,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Explained:
-    """A solver that can say why it was chosen."""
+    """Base class of solvers that store why they were chosen: `why`, printed by `str`."""
 
     why: str = field(default="", repr=False, compare=False, kw_only=True)
 
@@ -54,7 +54,7 @@ class Explained:
 
 
 class Factor(Protocol):
-    """Affinities among known rows, factored once, ready for many functions."""
+    """Factored affinities among the known rows A, used for many functions."""
 
     @property
     def report(self) -> Report: ...
@@ -64,22 +64,22 @@ class Factor(Protocol):
         ...
 
     def variance(self, K: Array, prior: Array, f: Array) -> Array:
-        """Variance (n, m) of values observed at n rows, given those of m functions f (|A|, m) on A.
+        """Conditional variance (n, m) of observations at n rows, given the values f (|A|, m) of m functions.
 
-        The functions are draws from a Gaussian process whose covariance is the kernel times an amplitude,
-        found from f. `K` (n, |A|) are the rows' affinities to A, `prior` (n,) those to themselves.
+        The functions are draws from a Gaussian process with covariance amplitude² · kernel; the amplitude is
+        estimated from f. `K` (n, |A|) are the affinities of the rows to A, `prior` (n,) is k(x, x).
         """
         ...
 
 
 class Solver(Protocol):
-    """How coefficients are found."""
+    """Interface of solvers that factor the kernel matrix of the known rows."""
 
     needs_psd: ClassVar[bool]
 
     def factor(self, K: Array, unit: float | None = None) -> Factor:
         """Factor the affinities among the known rows, (|A|, |A|).
 
-        `unit` is the size of affinities that a ridge is relative to; default the mean diagonal of K.
+        `unit` is k̄, the affinity that the ridge is relative to; default the mean diagonal of K.
         """
         ...

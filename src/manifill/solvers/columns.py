@@ -1,8 +1,8 @@
-"""Many functions over one kernel matrix, each known on rows of its own.
+"""Extension of many functions with one kernel matrix, each function with its own set of known rows.
 
-Two ways lead to the ridge extension of a function known on A and missing on M. *Directly*: factor
-K[A, A] + rI, of size |A|. By the *complement*: with P = (K + rI)⁻¹, shared by all functions, the missing
-values solve P[M, M] x = −P[M, A] f, of size |M|. They are equal; the cheaper is taken.
+There are two ways to compute the ridge extension of a function known on A and missing on M. *Directly*:
+factor K[A, A] + rI, of size |A|. By the *complement*: with P = (K + rI)⁻¹, shared by all functions, the
+missing values solve P[M, M] x = −P[M, A] f, of size |M|. The results are equal; the cheaper way is used.
 """
 
 from dataclasses import dataclass
@@ -21,22 +21,23 @@ from manifill.solvers.inverse import inverse
 from manifill.solvers.ridge import Ridge, mean_diagonal
 from manifill.solvers.subsets import Subsets, complement_pays
 
-# Arithmetic operations from which compiled code is worth loading: some milliseconds of LAPACK.
-_MUCH_WORK = 5e6
-# What a set of rows costs besides, in such operations, when its turn comes in Python: 2,576 pixels of 25
-# pictures took ten times as long as of 200.
-_EACH_SET = 1e5
-# Rows from which factoring in single precision saves more than refining costs.
-_MANY_ROWS = 1000
+# Floating-point operations from which compiled code is loaded and used: a few milliseconds of LAPACK. Set by
+# hand, not tuned.
+_MIN_COMPILED_WORK = 5e6
+# Overhead of a set of rows in the Python loop, in floating-point operations. Set by hand: without it the
+# Python loop was used for 2,576 columns of 25 rows, which took ten times as long as 200 rows.
+_SET_OVERHEAD = 1e5
+# Rows from which factoring in single precision saves more time than refinement costs (docs/notes/speed.md).
+_MIN_MIXED_ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Functions on n rows, to be extended.
+    """b functions on n rows, to be extended to the rows where they are missing.
 
     Attributes
     ----------
-    F : (n, b), their values, zero where missing.
+    F : (n, b), values, zero where missing.
     M : (n, b), True where missing.
     """
 
@@ -44,7 +45,7 @@ class Columns:
     M: Mask
 
     def extension(self, K: Array, solver: Solver) -> tuple[Array, list[Report]]:
-        """Values (n, b); where a function is known they mean nothing and its own are to be kept."""
+        """Extended values (n, b), valid only where `M` is True, and the solver's reports."""
         C, reports = self._in_mixed_precision(K, solver)
         if C is not None:
             return product(K, C), reports
@@ -55,24 +56,24 @@ class Columns:
         return product(K, C), reports
 
     def coefficients(self, K: Array, solver: Solver) -> tuple[Array, list[Report]]:
-        """C (n, b), zero where a function is missing, such that K C is its extension."""
+        """Coefficients C (n, b), zero where `M` is True, such that K C is the extension; and the reports."""
         C, reports = self._in_mixed_precision(K, solver)
         if C is not None:
             return C, reports
         P, X, reports = self._by_complement(K, solver)
         if P is None:
             return self._directly(K, solver)
-        # P[:, A] f + P[:, M] x vanishes on M, which is how x was found, and is C on A.
+        # P[:, A] f + P[:, M] x is zero on M by the definition of x, and equals C on A.
         return product(P, self.F + X) * ~self.M, reports
 
     def _in_mixed_precision(self, K: Array, solver: Solver) -> tuple[Array | None, list[Report]]:
-        """C of a large system, where its ridge allows to factor it in single precision."""
-        if not (isinstance(K, np.ndarray) and isinstance(solver, Ridge) and len(K) >= _MANY_ROWS):
+        """C of a large system by a single-precision factor; None if the ridge is too small for that."""
+        if not (isinstance(K, np.ndarray) and isinstance(solver, Ridge) and len(K) >= _MIN_MIXED_ROWS):
             return None, []
         known, missing = self.known, self.missing
         assert isinstance(known, Subsets)
         assert isinstance(missing, Subsets)
-        if not mixed.worth_while(len(K), solver.ridge, known, missing):
+        if not mixed.is_applicable(len(K), solver.ridge, known, missing):
             return None, []
         added = solver.ridge * mean_diagonal(K)
         reports = self._report(added, added)
@@ -80,7 +81,7 @@ class Columns:
 
     def _directly(self, K: Array, solver: Solver) -> tuple[Array, list[Report]]:
         unit = mean_diagonal(K)
-        if isinstance(solver, Ridge) and (not isinstance(K, np.ndarray) or self._worth_compiling()):
+        if isinstance(solver, Ridge) and (not isinstance(K, np.ndarray) or self._use_compiled()):
             C, added = self.known.solve(K, self.F, solver.added(unit))
             return C, self._report(added, solver.ridge * unit)
         C, reports = np.zeros(self.F.shape), []
@@ -93,13 +94,13 @@ class Columns:
             return C, self._report(max(report.added for report in reports), solver.ridge * unit)
         return C, reports
 
-    def _worth_compiling(self) -> bool:
+    def _use_compiled(self) -> bool:
         assert isinstance(self.known, Subsets)
-        return self.known.work + _EACH_SET * len(self.known.columns) >= _MUCH_WORK
+        return self.known.work + _SET_OVERHEAD * len(self.known.columns) >= _MIN_COMPILED_WORK
 
     def _by_complement(self, K: Array, solver: Solver) -> tuple[Array | None, Array, list[Report]]:
-        """P, and x on M, zero on A; no P where the direct way is cheaper or roundings bar this one."""
-        small = self.known.work < _MUCH_WORK
+        """P, and x on M, zero on A; P is None if the direct way is cheaper or rounding makes P indefinite."""
+        small = self.known.work < _MIN_COMPILED_WORK
         if not isinstance(solver, Ridge) or small or not complement_pays(len(K), self.known, self.missing):
             return None, self.F, []
         added = solver.ridge * mean_diagonal(K)
@@ -112,21 +113,21 @@ class Columns:
             return None, self.F, []
         return P, X, self._report(added, added)
 
-    def _report(self, added: float, asked: float) -> list[Report]:
-        """One for all of them: there are thousands, sweep after sweep."""
-        return [Report(kept=round(float(self.known.sizes.mean())), added=added, jitter=added - asked)]
+    def _report(self, added: float, requested: float) -> list[Report]:
+        """One report for all sets of rows, since there can be thousands in every sweep."""
+        return [Report(kept=round(float(self.known.sizes.mean())), added=added, jitter=added - requested)]
 
     def lay_out(self) -> None:
-        """Do once, and now, what does not change from one kernel matrix to the next."""
+        """Precompute what does not depend on the kernel matrix."""
         if isinstance(self.known, TensorSubsets):
             self.known.lay_out(self.F)
 
     def deferred_cholesky_failed(self) -> bool:
-        """Did a device find a matrix not positive definite that it was trusted with? Then it no longer is."""
+        """True if an unchecked Cholesky factorisation on a device failed; later solves are then checked."""
         on_device = [sets for sets in (self.known, self.missing) if isinstance(sets, TensorSubsets)]
         failed = [sets for sets in on_device if not sets.succeeded()]
         for sets in failed:
-            sets.trusting = False
+            sets.defer_checks = False
         return bool(failed)
 
     @cached_property
@@ -144,7 +145,7 @@ def _subsets(members: Mask) -> Subsets | TensorSubsets:
 
 
 def _inverse(K: Array, added: float) -> Array | None:
-    """(K + added·I)⁻¹; None where it is not positive definite."""
+    """(K + added·I)⁻¹; None if it is not positive definite."""
     if not isinstance(K, np.ndarray):
         return tensor_inverse(K, added)
     shifted = K.copy()

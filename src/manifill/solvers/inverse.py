@@ -1,4 +1,4 @@
-"""The inverse of a positive definite matrix, by threads that need no BLAS threads."""
+"""Inverse of a positive definite matrix, in threads of the package instead of BLAS threads."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from scipy.linalg.lapack import dpotrf, dpotri, spotrf, spotri
 
 from manifill._threads import product, symmetric_product
 
-# Rows up to which LAPACK, on one thread, is as quick as halves and matrix products on several.
-_FEW_ROWS = 600
+# Rows up to which LAPACK on one thread is as fast as the block inverse on several. Set by hand, not tuned.
+_MAX_LAPACK_ROWS = 600
 
 Matrix = npt.NDArray[np.floating[Any]]
 
 
 def inverse(K: Matrix) -> Matrix | None:
-    """K⁻¹, in the precision of K; None where K is not positive definite.
+    """K⁻¹, in the precision of K; None if K is not positive definite.
 
     With K = [[A, B], [Bᵀ, D]], W = A⁻¹ B and S = D − Bᵀ W, it is
     [[A⁻¹ + W S⁻¹ Wᵀ, −W S⁻¹], [−S⁻¹ Wᵀ, S⁻¹]]: two inverses of half the size and four matrix products.
     """
     n = len(K)
-    if n <= _FEW_ROWS:
+    if n <= _MAX_LAPACK_ROWS:
         return _by_lapack(K)
     half = n // 2
     B = K[:half, half:]
@@ -47,5 +47,5 @@ def _by_lapack(K: Matrix) -> Matrix | None:
     if failed:
         return None
     P: Matrix = potri(upper, lower=0, overwrite_c=1)[0].T
-    P += np.tril(P, -1).T - np.triu(P, 1)  # LAPACK leaves one triangle
+    P += np.tril(P, -1).T - np.triu(P, 1)  # LAPACK writes only one triangle
     return P

@@ -1,4 +1,4 @@
-"""The two solvers for long tables, whose cost grows in proportion to the rows."""
+"""Solvers for long tables, whose cost is proportional to the number of rows."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -13,23 +13,24 @@ from manifill.solvers.base import Explained, Report
 from manifill.solvers.ridge import Ridge, mean_diagonal
 
 CHOICES = ("spread", "random")
-# What the others leave of a needless landmark's affinity to itself, in units of the mean.
-_NEEDLESS = 1e-7
+# Pivot below which a landmark is redundant and dropped, in the pivoted Cholesky factorisation of K[L, L],
+# relative to the mean diagonal. Set by hand, not tuned.
+_MIN_PIVOT = 1e-7
 
 
 @dataclass(frozen=True)
 class Landmarks(Explained):
     """Extends by K[:, L] c with (K[L, A] K[A, L] + r·k̄·K[L, L]) c = K[L, A] f, for landmarks L.
 
-    The kernel is replaced by its Nyström approximation K[:, L] K[L, L]⁻¹ K[L, :]; with all rows as landmarks
-    that is the kernel itself, and the extension that of `Ridge`. Suits smooth data of low dimension.
+    The kernel is replaced by its Nyström approximation K[:, L] K[L, L]⁻¹ K[L, :]. If all rows are landmarks,
+    the approximation is exact and the result equals that of `Ridge`. Suited to smooth data of low dimension.
 
     Parameters
     ----------
-    count : number of landmarks, rows of the table; all rows where there are fewer.
+    count : number of landmarks, which are rows of the table; all rows if there are fewer.
     ridge : r ≥ 0, as in `Ridge`.
-    rows : most known rows that the coefficients are fitted to; on longer tables a sample of them is drawn.
-    choice : "spread", which prefers rows far from the landmarks chosen before (k-means++), or "random".
+    rows : largest number of known rows that coefficients are fitted to; a random sample if there are more.
+    choice : "spread", which prefers rows far from the landmarks already chosen (k-means++), or "random".
     """
 
     count: int = 1000
@@ -48,14 +49,14 @@ class Landmarks(Explained):
 
 @dataclass(frozen=True)
 class Local(Explained):
-    """Extends to each missing entry from its k nearest known rows alone, by `Ridge` on them.
+    """Extends to each missing entry from its k nearest known rows only, by `Ridge` on these rows.
 
-    With k at least the number of known rows it is `Ridge` itself. Suits clustered data, and data of higher
-    dimension.
+    If k is at least the number of known rows, the result equals that of `Ridge`. Suited to clustered data and
+    to data of higher dimension.
 
     Parameters
     ----------
-    k : known rows used for each entry.
+    k : number of known rows used for each entry.
     ridge : r ≥ 0, as in `Ridge`.
     """
 
@@ -69,24 +70,24 @@ class Local(Explained):
 
 
 class NormalEquations:
-    """K[L, A] K[A, L] and K[L, A] f, summed over chunks of the known rows A."""
+    """Normal equations: K[L, A] K[A, L] (m, m) and K[L, A] f (m,), summed over chunks of the known rows A."""
 
     def __init__(self, m: int) -> None:
         self.products = np.zeros((m, m))
         self.projections = np.zeros(m)
 
     def solve(self, among: Array, ridge: float) -> tuple[Array, Report]:
-        """Coefficients (m,), from the affinities among the landmarks, (m, m); zero for needless ones."""
+        """Coefficients (m,) from the affinities among the landmarks (m, m); zero for redundant landmarks."""
         unit = mean_diagonal(among)
-        factored, order, rank, _ = dpstrf(among, tol=_NEEDLESS * unit, lower=1)
-        needed = order[:rank] - 1
+        factored, order, rank, _ = dpstrf(among, tol=_MIN_PIVOT * unit, lower=1)
+        kept = order[:rank] - 1
         lower = np.tril(factored[:rank, :rank])
-        # In the basis in which K[L, L] is the identity the equations are well conditioned by their ridge.
-        half = _solve(lower, self.products[np.ix_(needed, needed)])
+        # After the change of basis that makes K[L, L] the identity, the ridge conditions the equations well.
+        half = _solve(lower, self.products[np.ix_(kept, kept)])
         factor = Ridge(ridge).factor(_solve(lower, half.T), unit)
-        solution = factor.coefficients(_solve(lower, self.projections[needed]))
+        solution = factor.coefficients(_solve(lower, self.projections[kept]))
         coefficients = np.zeros(len(among))
-        coefficients[needed] = solve_triangular(lower, solution, lower=True, trans=1, check_finite=False)
+        coefficients[kept] = solve_triangular(lower, solution, lower=True, trans=1, check_finite=False)
         return coefficients, replace(factor.report, kept=rank, dropped=len(among) - rank)
 
 

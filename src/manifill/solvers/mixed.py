@@ -1,8 +1,8 @@
-"""Large ridge systems: factored in single precision, at half the cost, and refined to double.
+"""Mixed precision: large ridge systems, factored in float32 at half the cost and refined to float64.
 
-A factor in single precision is off by some 1e-4 of a solution. Its error shrinks by that factor with every
-round of solving for what is left, which costs a product with K in double precision; after two or three
-rounds nothing is left but rounding. Where the ridge is too small for that, the caller factors in double.
+A solution by a float32 factor has a relative error of about 1e-4. Each step of iterative refinement solves
+for the residual, which multiplies the error by about that factor and costs one product with K in float64. Two
+or three steps reach rounding error. If the ridge is too small for convergence, the caller factors in float64.
 """
 
 from collections.abc import Callable
@@ -16,42 +16,44 @@ from manifill._threads import product, share
 from manifill.solvers.inverse import inverse
 from manifill.solvers.subsets import Subsets, complement_pays
 
-_ROUNDS = 6
-_SETTLED = 1e-9  # of the largest value
-_LARGEST = 2**27  # numbers that the factors may hold: half a gigabyte
-_EXPECTED = 0.05  # share of an error that a round leaves, at most, for the attempt to be made
-_LEAST = 0.25  # and for it to be continued
+# Limits of the refinement. Set by hand, not tuned.
+_MAX_STEPS = 6
+_TOLERANCE = 1e-9  # largest residual, relative to the largest value
+_MAX_SIZE = 2**27  # numbers in all factors together: half a gigabyte
+_MAX_EXPECTED_RATIO = 0.05  # estimated ratio of successive residuals, up to which refinement is attempted
+_MAX_RATIO = 0.25  # observed ratio of successive residuals, up to which it is continued
 
 Array = npt.NDArray[np.floating[Any]]
-"""In either precision."""
+"""float32 or float64."""
 
 Approximation = Callable[[Array], Array]
-"""Values on the known rows (n, b) → coefficients, almost."""
+"""Approximate solution in float32: values on the known rows (n, b) → coefficients (n, b)."""
 
 
-def worth_while(n: int, ridge: float, known: Subsets, missing: Subsets) -> bool:
-    """Is the ridge, in units of the mean diagonal, large enough, and do the factors fit into memory?"""
+def is_applicable(n: int, ridge: float, known: Subsets, missing: Subsets) -> bool:
+    """Whether n·eps/ridge predicts convergence (ridge relative to the mean diagonal) and factors fit."""
     size = min(int((sets.sizes.astype(np.int64) ** 2).sum()) for sets in (known, missing))
-    return n * float(np.finfo(np.float32).eps) < _EXPECTED * ridge and size + 2 * n**2 < _LARGEST
+    return n * float(np.finfo(np.float32).eps) < _MAX_EXPECTED_RATIO * ridge and size + 2 * n**2 < _MAX_SIZE
 
 
 def solve(K: Array, F: Array, M: Mask, known: Subsets, missing: Subsets, added: float) -> Array | None:
-    """C, zero on M, with (K[A, A] + added·I) C[A] = F[A] for every column; None where rounds do not help."""
+    """C, zero on M, with (K[A, A] + added·I) C[A] = F[A] for every column; None without convergence."""
     by_complement = complement_pays(len(K), known, missing)
     approximate = _complement(K, M, missing, added) if by_complement else _direct(K, known, added)
     if approximate is None:
         return None
     C = approximate(F)
-    target, last = _SETTLED * np.abs(F).max(initial=0.0), np.inf
-    for _ in range(_ROUNDS):
-        left = (F - product(K, C) - added * C) * ~M
-        size = float(np.abs(left).max(initial=0.0))
-        if size <= target or (size > _LEAST * last and last <= 1e3 * target):
+    target, previous = _TOLERANCE * np.abs(F).max(initial=0.0), np.inf
+    for _ in range(_MAX_STEPS):
+        residual = (F - product(K, C) - added * C) * ~M
+        size = float(np.abs(residual).max(initial=0.0))
+        # Accept a residual above the target if it no longer shrinks and the previous one was near the target.
+        if size <= target or (size > _MAX_RATIO * previous and previous <= 1e3 * target):
             return C
-        if not size < _LEAST * last:
+        if not size < _MAX_RATIO * previous:
             return None
-        C += approximate(left)
-        last = size
+        C += approximate(residual)
+        previous = size
     return None
 
 
@@ -65,7 +67,7 @@ def _factors(K: Array, sets: Subsets, added: float) -> list[Array] | None:
 
 
 def _solve(factors: list[Array], sets: Subsets, values: Array, solution: Array) -> None:
-    """Into `solution` for the rows and columns of every set."""
+    """Solve for the rows and columns of every set and write the result into `solution`."""
     from manifill._compiled import solve_single
 
     def one(s: int) -> None:

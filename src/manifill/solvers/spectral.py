@@ -1,4 +1,4 @@
-"""The paper's solver: eigenvectors of the kernel, cut off where they are ill-conditioned."""
+"""The paper's solver: eigenvectors of the kernel matrix, without those of small eigenvalues."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
@@ -12,14 +12,14 @@ from manifill.solvers.base import Explained, Report
 
 
 class Cutoff(Protocol):
-    """How many of the eigenvalues, positive, in descending order and at least one, to keep."""
+    """Number of eigenvalues to keep, given the positive ones (at least one) in descending order."""
 
     def __call__(self, eigenvalues: Array) -> int: ...
 
 
 @dataclass(frozen=True)
 class ConditionNumber:
-    """Keep λ ≥ δ · λ_max (Lafon's rule): the extension is then no worse conditioned than 1/δ."""
+    """Keep λ ≥ δ · λ_max (Lafon's rule): the condition number of the extension is then at most 1/δ."""
 
     delta: float = 1e-3
 
@@ -32,7 +32,7 @@ class ConditionNumber:
 
 @dataclass(frozen=True)
 class Count:
-    """Keep the `k` largest."""
+    """Keep the `k` largest eigenvalues."""
 
     k: int
 
@@ -45,7 +45,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Energy:
-    """Keep the fewest that hold `share` of the sum of the positive eigenvalues."""
+    """Keep the fewest eigenvalues whose sum is at least `share` of the sum of the positive eigenvalues."""
 
     share: float = 0.99
 
@@ -53,14 +53,14 @@ class Energy:
         require_number("share of Energy", self.share, above=0, most=1)
 
     def __call__(self, eigenvalues: Array) -> int:
-        held = np.cumsum(eigenvalues)
-        # Rounding must not make the full share ask for one more than there are.
-        return min(int(np.searchsorted(held, self.share * held[-1])) + 1, len(eigenvalues))
+        total = np.cumsum(eigenvalues)
+        # With share = 1, rounding could give one more than there are.
+        return min(int(np.searchsorted(total, self.share * total[-1])) + 1, len(eigenvalues))
 
 
 @dataclass(frozen=True, eq=False)
 class SpectralFactor:
-    """Eigenvalues λ, in descending order, and eigenvectors ψ (columns) of K[A, A] that were kept."""
+    """The kept eigenvalues λ of K[A, A], in descending order, and their eigenvectors ψ (columns)."""
 
     eigenvalues: Array
     eigenvectors: Array
@@ -75,8 +75,8 @@ class SpectralFactor:
     def variance(self, K: Array, prior: Array, f: Array) -> Array:
         """Amplitude² · (k(x, x) − Σ λ_ℓ Ψ_ℓ(x)²) + noise² · (1 + Σ Ψ_ℓ(x)²).
 
-        The first term is what the harmonics kept cannot know of x, the second what the part of f outside
-        their span, taken for noise, does to their weights and to an observation at x.
+        The first term is the prior variance at x that the kept harmonics do not explain. The second treats
+        the part of f outside their span as noise, in their estimated weights and in an observation at x.
         """
         n, kept = self.eigenvectors.shape
         projections = self.eigenvectors.T @ f
@@ -92,7 +92,7 @@ class SpectralFactor:
 class Spectral(Explained):
     """K[A, A] = Ψ Λ Ψᵀ, cut to the eigenvalues that `cutoff` keeps; extends by Ψ Λ⁻¹ Ψᵀ f.
 
-    Serves every symmetric kernel: what is negative is dropped, and the report says how much that was.
+    Works with every symmetric kernel: negative eigenvalues are dropped, and the report states their share.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Spectral(Explained):
     def factor(self, K: Array, unit: float | None = None) -> SpectralFactor:
         values, vectors = eigh(K, check_finite=False, driver="evd")
         values, vectors = values[::-1], vectors[:, ::-1]
-        # Below this an eigenvalue is rounding, whatever its sign.
+        # Eigenvalues of smaller magnitude are rounding error.
         noise = len(K) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
         positive = values[values > noise]
         kept = self.cutoff(positive) if positive.size else 0

@@ -1,4 +1,4 @@
-"""Sets of rows, each with the columns that are known (or missing) on just these rows."""
+"""Sets of rows, each with the columns that are known (or missing) on exactly these rows."""
 
 from collections import defaultdict
 from functools import cached_property
@@ -13,11 +13,11 @@ from manifill.errors import NotPositiveDefinite
 
 
 class Subsets:
-    """Rows A and columns J, set by set; columns with the same rows share one factorisation.
+    """Sets of rows A with columns J: columns with the same rows form a set and share one factorisation.
 
     Parameters
     ----------
-    members : (n, b), True where a row belongs to a column.
+    members : (n, b), True where the row belongs to the set of the column.
     """
 
     def __init__(self, members: Mask) -> None:
@@ -28,11 +28,11 @@ class Subsets:
         self.columns = [np.array(J) for J in columns.values()]
         self.sizes = members.sum(axis=0)[[J[0] for J in self.columns]]
         self.work = float((self.sizes.astype(np.float64) ** 3).sum() / 3)
-        """Arithmetic operations that their Cholesky factorisations take."""
+        """Floating-point operations of the Cholesky factorisations of all sets."""
 
     @cached_property
     def sets(self) -> list[tuple[Indices, Indices]]:
-        """Rows and columns of every set."""
+        """(A, J) of every set."""
         return [(np.flatnonzero(self.members[:, J[0]]), J) for J in self.columns]
 
     @cached_property
@@ -45,16 +45,16 @@ class Subsets:
     def solve(self, K: Array, F: Array, added: list[float]) -> tuple[Array, float]:
         """X with (K[A, A] + r·I) X[A, J] = F[A, J] for every set, zero elsewhere; and the largest r.
 
-        r is the first of `added` with which the set's matrix is positive definite.
+        r is, for each set, the first value in `added` with which its matrix is positive definite.
         """
         from manifill._compiled import solve_subsets
 
         X = np.zeros(F.shape)
         used = np.empty(len(self.columns), dtype=np.intp)
-        tries = np.array(added)
+        shifts = np.array(added)
 
         def run(bounds: tuple[int, int]) -> None:
-            solve_subsets(K, *self._layout, F, tries, *bounds, X, used)
+            solve_subsets(K, *self._layout, F, shifts, *bounds, X, used)
 
         n = len(self.columns)
         pieces = min(n, 4 * n_workers())
@@ -66,16 +66,16 @@ class Subsets:
                 f"Cholesky needs a positive definite matrix; the affinities of {len(A)} known rows with "
                 f"{added[-1]:.3g} added to the diagonal are not. Use the spectral solver or a larger ridge."
             )
-        return X, float(tries[used].max(initial=0.0))
+        return X, float(shifts[used].max(initial=0.0))
 
 
 class Work(Protocol):
-    """Anything that says how much arithmetic it takes."""
+    """An object with an operation count."""
 
     @property
     def work(self) -> float: ...
 
 
 def complement_pays(n: int, known: Work, missing: Work) -> bool:
-    """Is one inverse of size n, and then systems of the missing rows, the cheaper way?"""
+    """Whether one inverse of size n, counted as 1.33 n³, and the systems of the missing rows cost less."""
     return known.work > 1.33 * n**3 + missing.work

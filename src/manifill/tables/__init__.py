@@ -1,4 +1,4 @@
-"""Tables of numbers, categories, dates and words, as a matrix that can be filled, and back."""
+"""Tables of numbers, categories, dates and text: encoded as a numeric matrix and decoded after imputation."""
 
 from manifill.tables.arrays import ArrayTable, as_source
 from manifill.tables.encoding import Encoding, Field, Fields

@@ -1,4 +1,4 @@
-"""How well each column of a table is filled, in its own terms."""
+"""Accuracy of the imputed values of each column of a table, in the units of the column."""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array
+from manifill._messages import text_table
 from manifill._validation import Accuracy, Errors
 from manifill.tables.encoding import Encoding, Field
 from manifill.tables.frames import DAY, TIMES
@@ -15,17 +16,17 @@ from manifill.tables.variables import Cyclic, Quantity, Variable
 
 @dataclass(frozen=True)
 class VariableAccuracy:
-    """What to expect of a column's fills.
+    """Expected accuracy of the imputed values of one column.
 
     Attributes
     ----------
-    column, kind : its name, and what it was taken for.
-    measure : "error", a root mean square in the column's units (dates and times: days), or "wrong", the share
-        of wrong values.
-    error : of fills; NaN where no entry could be held out.
-    simple_error : of the mean, or of the most frequent value.
-    held_out : how many entries were held out.
-    missing : how many were to be filled.
+    column, kind : name of the column, and the kind of variable that it is treated as.
+    measure : "error", the root mean square error in the units of the column (dates and times: in days), or
+        "wrong", the share of wrong values.
+    error : of the imputed values, estimated from held-out entries; NaN if no entry could be held out.
+    simple_error : of imputing the mean or the most frequent value instead.
+    held_out : number of held-out entries.
+    missing : number of missing entries.
     """
 
     column: Any
@@ -38,30 +39,27 @@ class VariableAccuracy:
 
     @property
     def relative(self) -> float:
-        """Error over that of the mean or most frequent value: 0 is perfect, 1 has learned nothing."""
+        """`error / simple_error`: 0 is perfect, 1 is no better than the mean or the most frequent value."""
         return self.error / self.simple_error if self.simple_error > 0 else math.nan
 
 
 class TableAccuracy(tuple[VariableAccuracy, ...]):
-    """A `VariableAccuracy` for every column that is modelled; `pandas.DataFrame` makes a table of them."""
+    """A `VariableAccuracy` for every modelled column; `pandas.DataFrame(accuracy)` is a table of them."""
 
     def __str__(self) -> str:
-        names = [str(one.column) for one in self]
-        width = max([6, *map(len, names)])
-        heads = f"{'missing':>8}  {'expected':>10}  {'simple':>10}  {'relative':>8}  measured as"
-        lines = [f"{'column':<{width}}  {heads}"]
-        for name, one in zip(names, self, strict=True):
-            how = "share that is wrong" if one.measure == "wrong" else "root mean square error"
-            note = "" if not one.relative >= 1 or not one.missing else ": no better than the simple fill"
-            lines.append(
-                f"{name:<{width}}  {one.missing:>8,}  {one.error:>10.4g}  {one.simple_error:>10.4g}  "
-                f"{one.relative:>8.2f}  {how}{note}"
-            )
-        return "\n".join(lines)
+        header = ("column", "missing", "typical error", "of mean or mode", "ratio", "measured as")
+        return text_table(header, map(_cells, self), left=(0, 5))
+
+
+def _cells(one: VariableAccuracy) -> tuple[object, ...]:
+    how = "share that is wrong" if one.measure == "wrong" else "root mean square error"
+    note = ": no better than the simple fill" if one.relative >= 1 and one.missing else ""
+    errors = (f"{one.error:.4g}", f"{one.simple_error:.4g}", f"{one.relative:.2f}")
+    return one.column, f"{one.missing:,}", *errors, how + note
 
 
 def table_accuracy(encoding: Encoding, numbers: Accuracy, errors: Errors) -> TableAccuracy:
-    """From what is known of the numbers that stand for the columns."""
+    """Accuracy of the columns of a table, from the accuracy and the errors of the encoded columns."""
     return TableAccuracy(_accuracy(field, numbers, errors) for field in encoding)
 
 
@@ -71,58 +69,63 @@ def _accuracy(field: Field, numbers: Accuracy, errors: Errors) -> VariableAccura
     missing = int(np.isnan(errors.problem.given[:, field.first]).sum())
     plain = isinstance(variable, Quantity) and not variable.log
     if plain:
-        unit = DAY if field.kind in TIMES else 1.0  # times in days
-        error, simple = own.error / unit, own.mean_error / unit
+        scale = DAY if field.kind in TIMES else 1.0
+        error, simple = own.error / scale, own.mean_error / scale
         return VariableAccuracy(field.name, field.kind, "error", error, simple, own.held_out, missing)
-    found, truth = _held_out(field, errors)
+    imputed, truth = _held_out(field, errors)
     if not len(truth):
         return VariableAccuracy(field.name, field.kind, "error", math.nan, math.nan, 0, missing)
     mean = errors.problem.scaling.mean[field.columns]
-    measure, error = score(variable, found, truth)
+    measure, error = score(variable, imputed, truth)
     _, simple = score(variable, np.broadcast_to(mean, truth.shape), truth)
     return VariableAccuracy(field.name, field.kind, measure, error, simple, len(truth), missing)
 
 
-def score(variable: Variable, found: Array, truth: Array) -> tuple[str, float]:
-    """How wrong numbers (h, width) of a variable are: a share "wrong", or a root mean square "error"."""
-    values, right = variable.decode(found), variable.decode(truth)
+def score(variable: Variable, imputed: Array, truth: Array) -> tuple[str, float]:
+    """Measure and its value for encoded values (h, width); see `VariableAccuracy.measure`."""
+    values, true_values = variable.decode(imputed), variable.decode(truth)
     if variable.chosen or variable.kind == "ordered":
-        return "wrong", float(np.mean(values != right))
-    apart = values.astype(np.float64) - right.astype(np.float64)
+        return "wrong", float(np.mean(values != true_values))
+    difference = values.astype(np.float64) - true_values.astype(np.float64)
     if isinstance(variable, Cyclic):
-        apart = (apart + variable.period / 2) % variable.period - variable.period / 2
+        difference = (difference + variable.period / 2) % variable.period - variable.period / 2
     if isinstance(variable, Quantity) and variable.kind in TIMES:
-        apart = apart / DAY
-    return "error", float(np.sqrt(np.mean(apart**2)))
+        difference = difference / DAY
+    return "error", float(np.sqrt(np.mean(difference**2)))
 
 
 def _held_out(field: Field, errors: Errors) -> tuple[Array, Array]:
-    """Numbers of a column's held-out entries, found and true, (h, width) each, as they were encoded."""
+    """Imputed and true encoded values of the held-out entries of a column, (h, width) each."""
     evidence, scaling = errors.evidence, errors.problem.scaling
     columns = np.arange(field.first, field.columns.stop)
     sets: list[tuple[Array, Array]] = []
     for column in columns:
-        mine = evidence.columns == column
-        unit, center = scaling.deviation[column], scaling.mean[column]
-        sets.append((evidence.found[mine] * unit + center, evidence.truth[mine] * unit + center))
-    if len({len(found) for found, _ in sets}) > 1:  # a level so rare that holding it out left none
+        selected = evidence.columns == column
+        std, mean = scaling.deviation[column], scaling.mean[column]
+        sets.append((evidence.found[selected] * std + mean, evidence.truth[selected] * std + mean))
+    if len({len(imputed) for imputed, _ in sets}) > 1:  # a level is too rare to be held out
         return np.zeros((0, len(columns))), np.zeros((0, len(columns)))
-    return np.column_stack([f for f, _ in sets]), np.column_stack([t for _, t in sets])
+    return np.column_stack([imputed for imputed, _ in sets]), np.column_stack([truth for _, truth in sets])
 
 
-def deviation(field: Field, completed: Array, half: Array) -> Array:
-    """Standard deviations in the units of a column, from those of its numbers."""
+def deviation(field: Field, completed: Array, deviations: Array) -> Array:
+    """(n,), standard deviation of each value of a column; for categories, the probability of a wrong level.
+
+    `completed` and `deviations` (n, width) hold the encoded values x and their standard deviations s. Columns
+    modelled by their logarithm: exp(x)·√(exp(s²) − 1). Cyclic columns: ‖s‖·period/2π, at most the standard
+    deviation period/√12 of a uniform distribution. Other columns: s.
+    """
     variable: Any = field.variable
-    numbers, spread = completed[:, field.columns], half[:, field.columns]
+    numbers, std = completed[:, field.columns], deviations[:, field.columns]
     if variable.chosen:
         wrong: Array = 1 - variable.probabilities(numbers).max(axis=1)
         return wrong
     if isinstance(variable, Quantity) and variable.log:
-        skewed: Array = np.exp(numbers[:, 0]) * np.sqrt(np.expm1(np.minimum(spread[:, 0] ** 2, 50.0)))
-        return skewed
+        log_normal: Array = np.exp(numbers[:, 0]) * np.sqrt(np.expm1(np.minimum(std[:, 0] ** 2, 50.0)))
+        return log_normal
     if variable.kind == "cyclic":
-        angle: Array = variable.period / (2 * np.pi) * np.sqrt((spread**2).sum(axis=1))
+        angle: Array = variable.period / (2 * np.pi) * np.sqrt((std**2).sum(axis=1))
         angle = np.minimum(angle, variable.period / np.sqrt(12))
         return angle
-    single: Array = spread[:, 0]
+    single: Array = std[:, 0]
     return single

@@ -1,4 +1,4 @@
-"""Arrays as tables: columns x0, x1, … of numbers, or of Python objects."""
+"""Arrays as tables, with columns x0, x1, … of numbers or of Python objects."""
 
 import numbers
 from collections.abc import Mapping
@@ -14,12 +14,13 @@ from manifill.tables.frames import Frame, finite_numbers, is_frame, kind_of_obje
 from manifill.tables.source import Fills, Source
 from manifill.tables.variables import Plain
 
+# `dtype.kind` → `SourceColumn.holds`.
 _HOLDS = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayColumn:
-    """A column of an array, and what it holds; see `SourceColumn`."""
+    """A column of an array; see `SourceColumn`."""
 
     name: str
     values: npt.NDArray[Any]
@@ -39,7 +40,7 @@ class ArrayColumn:
         return str(self.values.dtype)
 
     def plain(self) -> Plain:
-        """Numbers, with NaN where missing; or labels, with None."""
+        """Numbers with NaN where missing, or labels with None where missing."""
         if self.holds in ("label", "other"):
             labels = self.values.astype(object)
             labels[self.missing] = None
@@ -49,12 +50,12 @@ class ArrayColumn:
         return finite_numbers(numeric, self.name)
 
     def levels(self) -> tuple[Any, ...]:
-        """Observed labels or values, sorted."""
+        """Distinct observed labels or values, sorted."""
         return sorted_levels(set(self.values[~self.missing].tolist()))
 
 
 class ArrayTable:
-    """An array (n, d) of numbers or Python objects as a table."""
+    """An array (n, d) of numbers or Python objects as a table; see `Source`."""
 
     def __init__(self, X: npt.ArrayLike) -> None:
         array = _with_missing(X)
@@ -63,10 +64,10 @@ class ArrayTable:
         if array.dtype.kind == "c":
             raise InvalidInput("Complex data not supported: a table must hold real numbers or objects.")
         if array.ndim != 2:
-            raise InvalidInput(f"An array must have rows and columns; got {array.shape}. Reshape your data.")
+            raise InvalidInput(f"An array must have two dimensions; got {array.shape}. Reshape your data.")
         if array.dtype.kind not in "fiubO":
             raise InvalidInput(
-                f"An array must hold numbers or objects; got {array.dtype}. Put dates and times in a frame."
+                f"An array must hold numbers or objects; got {array.dtype}. Pass dates and times in a frame."
             )
         self.array = array
         self.names = [f"x{i}" for i in range(array.shape[1])]
@@ -75,7 +76,7 @@ class ArrayTable:
         return len(self.array)
 
     def column(self, name: Any) -> ArrayColumn:
-        """A column, and what it holds."""
+        """The column of this name."""
         values = self.array[:, self.names.index(name)]
         if values.dtype.kind == "O":
             missing = np.array([_is_missing(value) for value in values], dtype=np.bool_)
@@ -84,20 +85,20 @@ class ArrayTable:
         return ArrayColumn(name, values, missing)
 
     def completed(self, fills: Fills) -> npt.NDArray[Any]:
-        """A copy of the array with these values put in."""
-        whole = self.array.copy()
+        """A copy of the array with imputed values inserted."""
+        completed = self.array.copy()
         for name, (rows, values) in fills.items():
-            whole_numbers = whole.dtype.kind == "O" and self.column(name).holds == "integer"
-            whole[rows, self.names.index(name)] = [int(one) for one in values] if whole_numbers else values
-        return whole
+            integers = completed.dtype.kind == "O" and self.column(name).holds == "integer"
+            completed[rows, self.names.index(name)] = [int(one) for one in values] if integers else values
+        return completed
 
     def like(self, columns: Mapping[str, Any]) -> npt.NDArray[Any]:
-        """An array of these columns."""
+        """These columns as an array."""
         return np.column_stack(list(columns.values()))
 
 
 def _with_missing(X: Any) -> npt.NDArray[Any]:
-    """An array of what was given: masked numbers are NaN, and so is None in a list of numbers."""
+    """X as an array; None in lists of numbers becomes NaN, masked entries become NaN (numbers) or None."""
     if isinstance(X, np.ma.MaskedArray):
         masked: Any = X
         if masked.dtype.kind in "fiu":
@@ -114,13 +115,14 @@ def _with_missing(X: Any) -> npt.NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
+    """True for None, NaN, pandas.NA and pandas.NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, numbers.Real) and bool(value != value)
 
 
 def as_source(X: Any) -> Source:
-    """A table of manifill's own as it is, frames through their libraries, anything else as an array."""
+    """X as a `Source`: a `Source` unchanged, a data frame as `Frame`, an array or a list as `ArrayTable`."""
     if hasattr(X, "completed") and hasattr(X, "like"):
         own: Source = X
         return own

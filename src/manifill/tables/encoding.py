@@ -1,4 +1,4 @@
-"""A table of mixed columns as a matrix of numbers, and back."""
+"""Encode a table of mixed columns as a numeric matrix, and decode it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import numpy as np
 
 from manifill._arrays import Array
 from manifill._checks import complaint, is_option
+from manifill._messages import text_table
 from manifill.tables.inference import by_name, check_bounds, declared, infer
 from manifill.tables.source import Fills, Source
 from manifill.tables.variables import Moment, Quantity, Variable
@@ -16,7 +17,7 @@ from manifill.tables.variables import Moment, Quantity, Variable
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a table: what it was taken for, why, and where its numbers are in the matrix."""
+    """A column of a table: its kind of variable, the reason, and its first column in the encoded matrix."""
 
     name: Any
     variable: Variable
@@ -25,15 +26,17 @@ class Field:
 
     @property
     def columns(self) -> slice:
+        """Its columns in the encoded matrix."""
         return slice(self.first, self.first + self.variable.width)
 
     @property
     def kind(self) -> str:
-        """What the column was taken for: "number", "category", …"""
+        """Kind of variable: "number", "category", …"""
         return self.variable.kind
 
     @property
     def modelled(self) -> bool:
+        """False for columns that are copied unchanged."""
         return self.variable.width > 0
 
     def __str__(self) -> str:
@@ -41,23 +44,20 @@ class Field:
 
 
 class Fields(tuple[Field, ...]):
-    """A `Field` for every column; `print` shows what each was taken for."""
+    """A `Field` for every column; `print` shows the kind of each and the reason."""
 
     def __str__(self) -> str:
-        width = max([6, *(len(str(field.name)) for field in self)])
-        kinds = max([4, *(len(field.kind) for field in self)])
-        lines = [f"{'column':<{width}}  {'type':<{kinds}}  because"]
-        lines += [f"{field.name!s:<{width}}  {field.kind:<{kinds}}  {field.reason}" for field in self]
-        return "\n".join(lines)
+        rows = [(field.name, field.kind, field.reason) for field in self]
+        return text_table(("column", "type", "because"), rows, left=(0, 1, 2))
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How the columns of a table become numbers.
+    """How the columns of a table are encoded as a numeric matrix (n, width).
 
     Attributes
     ----------
-    fields : one for every column of the table, in its order.
+    fields : one for every column of the table, in the order of the table.
     """
 
     fields: Fields
@@ -66,9 +66,9 @@ class Encoding:
     def of(
         cls, table: Source, types: Mapping[Any, Any] | None = None, bounds: Any = "observed"
     ) -> "Encoding":
-        """What the columns are taken for: as the user says, or else inferred.
+        """Encoding of a table; `types` maps columns to kinds, and those of other columns are inferred.
 
-        `bounds` is "observed", None for no bounds, a pair for all numbers, or a mapping to pairs.
+        `bounds` is "observed", None for no bounds, a pair for all numbers, or a mapping of columns to pairs.
         """
         if types is not None and not isinstance(types, Mapping):
             raise complaint("types", "a mapping from columns, such as {'zip': 'category'}", types)
@@ -77,14 +77,14 @@ class Encoding:
             raise complaint(
                 "bounds", "'observed', None, a pair, or a mapping such as {'age': (0, 120)}", bounds
             )
-        everywhere = bounds if pair else (None, None) if bounds is None else None
+        default = bounds if pair else (None, None) if bounds is None else None
         types = by_name(types or {}, table.names, "types")
         bounds = by_name(bounds if isinstance(bounds, Mapping) else {}, table.names, "bounds")
         fields, first = [], 0
         for name in table.names:
             column = table.column(name)
             numeric = column.holds in ("integer", "number", "decimal")
-            limits = bounds.get(name, everywhere if numeric else None)
+            limits = bounds.get(name, default if numeric else None)
             if name in types:
                 variable, reason = declared(column, types[name], limits)
             else:
@@ -96,15 +96,16 @@ class Encoding:
         return cls(Fields(fields))
 
     def __iter__(self) -> Iterator[Field]:
-        """The fields that are modelled."""
+        """Iterate over the fields that are modelled."""
         return (field for field in self.fields if field.modelled)
 
     @cached_property
     def width(self) -> int:
+        """Number of columns of the encoded matrix."""
         return sum(field.variable.width for field in self.fields)
 
     def encode(self, table: Source) -> Array:
-        """(n, width), NaN where a value is missing."""
+        """(n, width), encoded table; NaN where a value is missing."""
         X = np.empty((len(table), self.width))
         for field in self:
             X[:, field.columns] = field.variable.encode(table.column(field.name).plain())
@@ -112,11 +113,11 @@ class Encoding:
 
     @property
     def groups(self) -> list[list[int]]:
-        """Numbers that belong to one column of the table."""
+        """Encoded columns that belong to the same column of the table."""
         return [list(range(field.first, field.columns.stop)) for field in self if field.variable.width > 1]
 
     def bounds(self, X: Array) -> list[tuple[float, float]]:
-        """Lowest and highest fill of every number."""
+        """Lowest and highest imputed value of every encoded column."""
         pairs: list[tuple[float, float]] = []
         for field in self:
             low, high = field.variable.bounds(X[:, field.columns])
@@ -124,18 +125,19 @@ class Encoding:
         return pairs
 
     def weights(self, X: Array) -> list[float]:
-        """What every number counts when rows are compared."""
+        """Weight of every encoded column in the distance between rows."""
         return [weight for field in self for weight in field.variable.weights(X[:, field.columns]).tolist()]
 
     def fills(
         self, table: Source, X: Array, fields: Iterable[Field] | None = None, outward: int = 0
     ) -> Fills:
-        """What the numbers of `X` say of the missing values of a table: column → rows, and plain values.
+        """Decoded values of the missing entries of a table: column → (rows, plain values).
 
         Parameters
         ----------
-        fields : those to fill; default: all that are modelled.
-        outward : round down (-1), up (1), or to the nearest (0).
+        X : (n, width), encoded and imputed table.
+        fields : columns to decode; default: all that are modelled.
+        outward : rounding of values with steps: down (-1), to the nearest (0) or up (1).
         """
         fills: Fills = {}
         for field in self if fields is None else fields:
@@ -147,19 +149,22 @@ class Encoding:
         return fills
 
     def moments(self, table: Source) -> Array | None:
-        """(n,), when each row was measured; NaN where that is missing; None without a time column."""
+        """(n,), times of the rows, NaN where missing; None without a time column."""
         for field in self.fields:
             if isinstance(field.variable, Moment) and field.name in table.names:
                 return np.asarray(table.column(field.name).plain(), dtype=np.float64)
         return None
 
     def hard_bounds(self, X: Array) -> list[tuple[float, float]]:
-        """Bounds of what every number might be: those given, and 0 below what was never negative."""
+        """Lowest and highest possible value of every encoded column.
+
+        Without given limits, quantities are bounded by 0 if all observed values are ≥ 0, else not at all.
+        """
         pairs: list[tuple[float, float]] = []
         for field in self:
             low, high = field.variable.bounds(X[:, field.columns])
             if isinstance(field.variable, Quantity) and field.variable.limits is None:
-                least = 0.0 if low[0] >= 0 and not field.variable.log else -np.inf
-                low, high = np.array([least]), np.array([np.inf])
+                lowest = 0.0 if low[0] >= 0 and not field.variable.log else -np.inf
+                low, high = np.array([lowest]), np.array([np.inf])
             pairs += zip(low.tolist(), high.tolist(), strict=True)
         return pairs

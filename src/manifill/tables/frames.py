@@ -1,7 +1,7 @@
-"""The one door to frame libraries: pandas, polars and pyarrow tables, through narwhals.
+"""Tables of pandas, polars and pyarrow, accessed through narwhals.
 
-Columns come out as plain values, and fills go back into the very column they came from: what is observed is
-not touched, and library, index, order and types stay as they are.
+Columns are read as plain values. Imputed values are written back into the original columns: observed values,
+library, index, column order and types do not change.
 """
 
 import datetime
@@ -23,23 +23,23 @@ from manifill.tables.variables import Plain
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
 DAY = 86_400e6
-"""Dates, times and durations are microseconds."""
+"""Microseconds per day; dates, times and durations are numbers of microseconds."""
 
 TIMES = ("date", "date and time", "duration", "time")
-_TIMES = dict(zip(("Date", "Datetime", "Duration", "Time"), TIMES, strict=True))
+# narwhals dtype → `Column.holds`.
+_HOLDS = dict(zip(("Date", "Datetime", "Duration", "Time"), TIMES, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column as its library holds it, and what it holds.
+    """A column of a data frame; see `SourceColumn`.
 
     Attributes
     ----------
-    series : of narwhals.
-    holds : "boolean", "integer", "number", "decimal", "label", "ordered label", one of the kinds of times, or
-        "other".
+    series : narwhals series.
+    holds : "boolean", "integer", "number", "decimal", "label", "ordered label", one of `TIMES`, or "other".
     missing : (n,), True where null or NaN.
-    declared : does its type say that values are categories?
+    declared : True if its dtype declares the values to be categories.
     """
 
     name: Any
@@ -53,7 +53,7 @@ class Column:
         return str(self.series.dtype)
 
     def plain(self) -> Plain:
-        """Numbers, with NaN where missing; or labels, with None."""
+        """Numbers with NaN where missing, or labels with None where missing."""
         if self.holds == "other":
             return np.full(len(self.missing), None, dtype=object)
         if "label" in self.holds:
@@ -62,7 +62,8 @@ class Column:
             return self._numbers()
         convert = _CONVERT.get(self.holds, float)
         values = [
-            None if gone else convert(value) for value, gone in zip(self._values(), self.missing, strict=True)
+            None if missing else convert(value)
+            for value, missing in zip(self._values(), self.missing, strict=True)
         ]
         return np.array(values, dtype=np.float64)
 
@@ -75,10 +76,12 @@ class Column:
         return finite_numbers(found, self.name)
 
     def _values(self) -> list[Any]:
-        return [None if gone else one for one, gone in zip(self.series.to_list(), self.missing, strict=True)]
+        return [
+            None if missing else one for one, missing in zip(self.series.to_list(), self.missing, strict=True)
+        ]
 
     def levels(self) -> tuple[Any, ...]:
-        """Observed labels or values, in the order of their type, or sorted."""
+        """Distinct observed labels or values, in the order that the dtype declares, or sorted."""
         present = {value for value in self._values() if value is not None}
         declared = _declared_levels(self.series) if self.declared else None
         if declared is not None:
@@ -86,56 +89,58 @@ class Column:
         return sorted_levels(present)
 
     def filled(self, rows: Indices, values: Plain) -> Any:
-        """The series with plain values at some rows."""
+        """The series with plain values inserted at these rows."""
         native: Any = self.written(values)
         library = nw.get_native_namespace(self.series)
         if library.__name__ == "pyarrow":
             return _filled_arrow(self.series, rows, native)
         dtype = self.series.dtype
-        if library.__name__ == "polars" and not dtype.is_decimal():  # takes milliseconds for microseconds
+        if library.__name__ == "polars" and not dtype.is_decimal():
+            # Without the dtype, polars confuses milliseconds and microseconds.
             native = nw.new_series(self.series.name, native, dtype, backend=library)
         elif isinstance(getattr(nw.to_native(self.series), "dtype", None), np.dtype) and dtype.is_float():
-            # Pandas refuses Python's numbers, which are longer than those of some of its columns.
+            # pandas refuses Python floats for columns of less precision, such as float32.
             native = np.array(native, dtype=nw.to_native(self.series).dtype)
         return self.series.scatter(rows.tolist(), native)
 
     def written(self, values: Plain) -> list[Any]:
-        """Plain values as the column's own kind of values."""
+        """Plain values converted to the type of the column."""
         return [self._native(value) for value in values.tolist()]
 
     def _native(self, value: Any) -> Any:
-        """A plain value as the column's own kind of value, held to what its type can hold."""
+        """A plain value converted to the type of the column, clipped to the range of the type."""
         dtype = self.series.dtype
         if self.holds == "boolean":
             return bool(value)
         if self.holds == "number":
             return float(value)
         if self.holds == "integer":
-            return max(min(round(value), _most(dtype)), _least(dtype))
+            return max(min(round(value), _max_integer(dtype)), _min_integer(dtype))
         if self.holds == "decimal":
             step = decimal.Decimal(1).scaleb(-_scale(self.series))
             return decimal.Decimal(str(float(value))).quantize(step)
         if self.holds in ("date", "date and time"):
-            held = max(min(value, _NANOSECONDS), -_NANOSECONDS) if _in_nanoseconds(dtype) else value
-            found = moment(held)
+            clipped = max(min(value, _MAX_NS_TIME), -_MAX_NS_TIME) if _in_nanoseconds(dtype) else value
+            found = moment(clipped)
             if self.holds == "date":
                 return found.date()
             return found if self._aware else found.replace(tzinfo=None)
         if self.holds == "duration":
-            return max(min(value, _NANOSECONDS), -_NANOSECONDS) * MICROSECOND
+            return max(min(value, _MAX_NS_TIME), -_MAX_NS_TIME) * MICROSECOND
         if self.holds == "time":
             return (EPOCH + min(value, DAY - 1) * MICROSECOND).time()
         return value
 
     @property
     def _aware(self) -> bool:
+        """True if its date-times have a time zone."""
         if self.series.dtype == nw.Datetime:
             return self.series.dtype.time_zone is not None
         return any(value.tzinfo is not None for value in self._values() if value is not None)
 
 
 class Frame:
-    """A table of any of the libraries."""
+    """A table of pandas, polars or pyarrow; see `Source`."""
 
     def __init__(self, native: Any) -> None:
         try:
@@ -146,7 +151,7 @@ class Frame:
                 "A table must be a pandas or polars DataFrame, a pyarrow Table or an array; "
                 f"got {type(native).__name__}."
             ) from None
-        except Exception as error:  # narwhals' own, about names that are there twice
+        except Exception as error:  # narwhals raises its own type for duplicate names
             if "unique" not in str(error).lower() and "duplicate" not in str(error).lower():
                 raise
             raise InvalidInput(
@@ -160,21 +165,21 @@ class Frame:
         return len(self._frame)
 
     def column(self, name: Any) -> Column:
-        """A column, and what it holds."""
+        """The column of this name."""
         series = self._frame.get_column(name)
         missing = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
         if series.dtype.is_float():
             missing = missing | np.asarray(series.is_nan().fill_null(True).to_numpy(), dtype=np.bool_)
-        holds, declared = _what(series, missing)
+        holds, declared = _classify(series, missing)
         return Column(name, series, holds, missing, declared)
 
     def completed(self, fills: Fills) -> Any:
-        """The native table with these values put in."""
+        """The native table with imputed values inserted."""
         series = [self.column(name).filled(rows, values) for name, (rows, values) in fills.items()]
         return nw.to_native(self._frame.with_columns(*series) if series else self._frame)
 
     def like(self, columns: Mapping[str, Any]) -> Any:
-        """A new native table of the same library, with the same index where there is one."""
+        """These columns as a native table of the same library, with the same index if it has one."""
         made = nw.from_dict(dict(columns), backend=nw.get_native_namespace(self._frame))
         native = nw.to_native(made)
         index = getattr(nw.to_native(self._frame), "index", None)
@@ -183,15 +188,16 @@ class Frame:
         return native
 
 
-# Microseconds that 64 bits of nanoseconds can hold, and dates at all.
-_NANOSECONDS = 2**63 / 1e3 - 1e9
-_FIRST = (datetime.datetime(1, 1, 2, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
-_LAST = (datetime.datetime(9999, 12, 30, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
+# Largest time that fits into 64 bits as nanoseconds, in microseconds, less a margin of 1000 s.
+_MAX_NS_TIME = 2**63 / 1e3 - 1e9
+# Range of Python's datetime, in microseconds since 1970, less a margin of at least a day at both ends.
+_FIRST_TIME = (datetime.datetime(1, 1, 2, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
+_LAST_TIME = (datetime.datetime(9999, 12, 30, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
 
 
 def moment(microseconds: float) -> datetime.datetime:
-    """So many microseconds after 1970, held to the years 1 to 9999."""
-    return EPOCH + max(min(microseconds, _LAST), _FIRST) * MICROSECOND
+    """Date and time (UTC) from microseconds since 1970, clipped to the years 1 to 9999."""
+    return EPOCH + max(min(microseconds, _LAST_TIME), _FIRST_TIME) * MICROSECOND
 
 
 def _in_nanoseconds(dtype: Any) -> bool:
@@ -199,29 +205,29 @@ def _in_nanoseconds(dtype: Any) -> bool:
 
 
 def _bits(dtype: Any) -> tuple[bool, int]:
-    """Is a type of whole numbers one with a sign, and how many bits has it?"""
+    """Whether an integer dtype is signed, and its number of bits."""
     name = type(dtype).__name__
-    digits = "".join(letter for letter in name if letter.isdigit())
+    digits = "".join(character for character in name if character.isdigit())
     return not name.startswith("U"), int(digits) if digits else 64
 
 
-def _most(dtype: Any) -> int:
+def _max_integer(dtype: Any) -> int:
     signed, bits = _bits(dtype)
     return int(2 ** (bits - signed) - 1)
 
 
-def _least(dtype: Any) -> int:
+def _min_integer(dtype: Any) -> int:
     signed, bits = _bits(dtype)
     return -(2 ** (bits - 1)) if signed else 0
 
 
 def is_frame(X: Any) -> bool:
-    """Is this a table of one of the libraries?"""
+    """True for a table of pandas, polars, pyarrow or another library that narwhals supports."""
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
-def _what(series: Any, missing: Mask) -> tuple[str, bool]:
-    """What a series holds, and whether its type declares categories."""
+def _classify(series: Any, missing: Mask) -> tuple[str, bool]:
+    """`Column.holds` and `Column.declared` of a series."""
     dtype = series.dtype
     if dtype == nw.Boolean:
         return "boolean", False
@@ -235,34 +241,34 @@ def _what(series: Any, missing: Mask) -> tuple[str, bool]:
         return ("ordered label" if _is_ordered(series) else "label"), True
     if dtype == nw.String:
         return "label", False
-    word = _TIMES.get(type(dtype).__name__)
-    if word is not None:
-        return word, False
+    time = _HOLDS.get(type(dtype).__name__)
+    if time is not None:
+        return time, False
     if dtype != nw.Object:
         return "other", False
-    present = [value for value, gone in zip(series.to_list(), missing, strict=True) if not gone]
+    present = [value for value, absent in zip(series.to_list(), missing, strict=True) if not absent]
     return kind_of_objects(present), False
 
 
 def finite_numbers(found: npt.NDArray[np.float64], name: Any) -> npt.NDArray[np.float64]:
-    """Refuse infinite numbers."""
+    """The numbers unchanged; raises InvalidInput if any is infinite."""
     infinite = np.isinf(found)
     if infinite.any():
         row = int(np.flatnonzero(infinite)[0])
         raise InvalidInput(
             f"Values must be finite or missing; column {name!r} contains infinity: {found[row]} in row "
-            f"{row}, and {infinite.sum()} such values in all. Make them missing to have them filled."
+            f"{row}; {infinite.sum()} infinite values in total. Set them to NaN to impute them."
         )
     return found
 
 
 def sorted_levels(present: set[Any]) -> tuple[Any, ...]:
-    """Values of any kinds in an order that is always the same."""
+    """Values sorted by type and value, so that the order is reproducible for mixed types too."""
     return tuple(sorted(present, key=lambda value: (type(value).__name__, value)))
 
 
 def kind_of_objects(values: list[Any]) -> str:
-    """What Python objects are, if they are all of one kind."""
+    """`SourceColumn.holds` of Python objects: "other" if they are not all of one kind."""
     kinds: dict[str, tuple[type, ...]] = {
         "boolean": (bool, np.bool_),
         "label": (str,),
@@ -271,20 +277,21 @@ def kind_of_objects(values: list[Any]) -> str:
         "date and time": (datetime.datetime,),
         "date": (datetime.date,),
     }
-    for word, types in kinds.items():
+    for kind, types in kinds.items():
         if values and all(isinstance(value, types) for value in values):
-            return word
+            return kind
     return "other"
 
 
 def _is_ordered(series: Any) -> bool:
+    """True for ordered categories of pandas and pyarrow."""
     native = nw.to_native(series)
     kind = getattr(native, "dtype", getattr(native, "type", None))
     return bool(getattr(kind, "ordered", False)) and type(native).__module__.startswith(("pandas", "pyarrow"))
 
 
 def _declared_levels(series: Any) -> list[Any] | None:
-    """All levels of a column of categories, in the order of its type; None where it has none."""
+    """All levels that a categorical dtype declares, in its order; None if it declares none."""
     if series.dtype == nw.Enum and getattr(series.dtype, "categories", None):
         return list(series.dtype.categories)
     native = nw.to_native(series)
@@ -297,49 +304,51 @@ def _declared_levels(series: Any) -> list[Any] | None:
     return None
 
 
-def _moment(value: Any) -> float:
-    """Microseconds since 1970; moments without a zone are taken for UTC, days for their first moment."""
+def _since_epoch(value: Any) -> float:
+    """Microseconds since 1970 (UTC). Without a time zone UTC is assumed; a date is read as midnight."""
     if not isinstance(value, datetime.datetime):
         value = datetime.datetime(value.year, value.month, value.day)
     return float((value.replace(tzinfo=value.tzinfo or datetime.UTC) - EPOCH) / MICROSECOND)
 
 
 def _time_of_day(value: datetime.time) -> float:
+    """Microseconds since midnight."""
     return value.hour * 3600e6 + value.minute * 60e6 + value.second * 1e6 + value.microsecond
 
 
 _CONVERT = {
-    "date": _moment,
-    "date and time": _moment,
+    "date": _since_epoch,
+    "date and time": _since_epoch,
     "duration": lambda value: value / MICROSECOND,
     "time": _time_of_day,
 }
 
 
 def plain_time(holds: str, value: Any) -> float:
-    """A date, time or duration as microseconds; dates may also be text, as in 2026-11-16."""
+    """A date, time or duration in microseconds; dates may also be ISO strings such as 2026-11-16."""
     if isinstance(value, str):
         value = datetime.datetime.fromisoformat(value)
     return float(_CONVERT[holds](value))
 
 
 def _scale(series: Any) -> int:
-    """Digits after the point of a decimal column."""
+    """Number of decimal places of a decimal column."""
     native = nw.to_native(series)
     kind: Any = getattr(native, "dtype", getattr(native, "type", None))
     return int(getattr(kind, "pyarrow_dtype", kind).scale)
 
 
 def _filled_arrow(series: Any, rows: Indices, values: list[Any]) -> Any:
+    """Copy of a pyarrow column with values at these rows; its type, also a dictionary type, is unchanged."""
     import pyarrow as pa
 
     column = nw.to_native(series)
     if pa.types.is_dictionary(column.type):
         chunks = column.unify_dictionaries().chunks
-        whole = pa.concat_arrays(chunks) if len(chunks) > 1 else chunks[0]
-        place = {level: code for code, level in enumerate(whole.dictionary.to_pylist())}
-        codes = _replaced(whole.indices, rows, [place[value] for value in values])
-        filled = pa.DictionaryArray.from_arrays(codes, whole.dictionary, ordered=column.type.ordered)
+        joined = pa.concat_arrays(chunks) if len(chunks) > 1 else chunks[0]
+        code_of = {level: code for code, level in enumerate(joined.dictionary.to_pylist())}
+        codes = _replaced(joined.indices, rows, [code_of[value] for value in values])
+        filled = pa.DictionaryArray.from_arrays(codes, joined.dictionary, ordered=column.type.ordered)
     else:
         filled = _replaced(column.combine_chunks(), rows, values)
     filled = filled if isinstance(filled, pa.ChunkedArray) else pa.chunked_array([filled], type=column.type)
@@ -347,7 +356,7 @@ def _filled_arrow(series: Any, rows: Indices, values: list[Any]) -> Any:
 
 
 def _replaced(array: Any, rows: Indices, values: list[Any]) -> Any:
-    """An arrow array with values at some rows, its type unchanged."""
+    """Copy of a pyarrow array with values at these rows; its type is unchanged."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
@@ -365,5 +374,6 @@ def _objects(values: list[Any]) -> npt.NDArray[np.object_]:
 
 
 def _repeated(native: Any) -> list[Any]:
+    """Column names that occur more than once."""
     names = list(getattr(native, "column_names", getattr(native, "columns", ())))
     return sorted({name for name in names if names.count(name) > 1}, key=str)

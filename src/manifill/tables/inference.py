@@ -1,8 +1,8 @@
-"""Which kind of variable a column is, and why; users may say otherwise."""
+"""Infer the kind of variable of each column, or check the kind that the user declares."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,24 +16,26 @@ from manifill.tables.variables import Category, Cyclic, Flag, Moment, Ordered, Q
 
 KINDS = ("number", "integer", "boolean", "category", "ordered", "date", "cyclic:PERIOD", "text", "identifier")
 
-# Levels beyond which a column of words is text, unless its type says that it holds categories …
-_MOST_LEVELS = 50
-_MOST_DECLARED = 200
-# … and rows that each level must have on average.
-_ROWS_PER_LEVEL = 2
-# Rows from which whole numbers that all differ can be taken for identifiers.
-_ROWS_OF_IDENTIFIERS = 20
-_NAMES_OF_IDENTIFIERS = re.compile(
+# Conditions for a category; a column that does not meet them is text. Set by hand, not tuned.
+# Maximum number of levels of a column of strings, and of one whose type declares categories.
+_MAX_LEVELS = 50
+_MAX_DECLARED_LEVELS = 200
+# Minimum number of rows per level on average, unless the type declares categories.
+_MIN_ROWS_PER_LEVEL = 2
+# Minimum number of rows to recognise identifiers and skewness. Set by hand, not tuned.
+_MIN_ROWS = 20
+_IDENTIFIER_NAME = re.compile(
     r"(^|[_ .-])(id|uuid|guid|key|index|row|nr|no)([_ .-]|$)|^unnamed: 0$", re.IGNORECASE
 )
-# Skewness from which the logarithm of positive values is modelled, if it is much less skewed.
-_SKEWED = 1.5
-# What times are rounded to, in microseconds: the coarsest that all observed ones are whole in.
-_STEPS = (DAY, 3600e6, 60e6, 1e6, 1e3, 1.0)
+# Skewness above which the logarithm is modelled, if that at least halves the skewness. Set by hand, not tuned
+# (docs/notes/defaults.md has the effect of the logarithm on six tables).
+_MIN_SKEWNESS = 1.5
+# Steps of times, in microseconds; the largest of which all observed times are multiples is used.
+_TIME_STEPS = (DAY, 3600e6, 60e6, 1e6, 1e3, 1.0)
 
 
 def infer(column: SourceColumn, limits: Any = None) -> tuple[Variable, str]:
-    """The variable that a column is, and the reason in words."""
+    """Inferred variable of a column, and the reason as text."""
     observed = column.plain()[~column.missing]
     if not len(observed) or column.holds == "other":
         return _not_modelled(column, len(observed))
@@ -42,101 +44,142 @@ def infer(column: SourceColumn, limits: Any = None) -> tuple[Variable, str]:
     if "label" in column.holds:
         return _labels(column, len(observed))
     if column.holds in TIMES:
-        return _moments(column, observed, limits), f"its type: {column.holds}"
+        return _time(column, observed, limits), f"its type: {column.holds}"
     if column.holds == "integer" and _identifies(column, observed):
-        return Untouched("identifier"), "whole numbers that all differ, like a number of the row"
+        return Untouched("identifier"), "unique integers, like row numbers"
     return _number(column, observed, limits)
 
 
 def declared(column: SourceColumn, kind: Any, limits: Any = None) -> tuple[Variable, str]:
-    """The variable that a user says a column is."""
-    reason = "you said so"
+    """Variable of a column for the kind that the user declares, and the reason as text."""
+    reason = "declared in types"
     if isinstance(kind, Moment):
-        return kind, "the time of the rows"
+        return kind, "times of the rows"
     if isinstance(kind, Cyclic | Category | Ordered | Flag | Quantity | Untouched):
         if isinstance(kind, Cyclic | Flag | Quantity) and column.plain().dtype == object:
-            raise InvalidInput(
-                f"Column {column.name!r} cannot be taken for {kind.kind}: it holds {_said(column)}."
-            )
+            raise _cannot_be(column, kind.kind)
         return kind, reason
-    if not isinstance(kind, str):
+    name, _, detail = kind.partition(":") if isinstance(kind, str) else ("", "", "")
+    if name not in _DECLARED:
         raise InvalidInput(
             f"The type of column {column.name!r} must be one of {', '.join(KINDS)}, or a variable from "
             f"manifill.tables; got {kind!r}."
         )
-    name, _, detail = kind.partition(":")
     observed = column.plain()[~column.missing]
-    numeric = column.holds in ("integer", "number", "decimal", "boolean")
-    if name in ("text", "identifier", "skip"):
-        return Untouched("text" if name == "skip" else name), reason
-    if not len(observed):
+    if not len(observed) and _DECLARED[name] is not _untouched:
         return _not_modelled(column, 0)
-    of_levels = "label" in column.holds or numeric
-    if name == "category" and of_levels:
-        return Category(_levels(column, observed)), reason
-    if name == "ordered" and of_levels:
-        present = _levels(column, observed)
-        levels = [level.strip() for level in detail.split("<")] if detail else list(present)
-        return Ordered(tuple(_as_values(column, levels, present))), reason
-    if name == "cyclic" and numeric and column.holds != "boolean":
-        try:
-            period = float(detail)
-        except ValueError:
-            period = math.nan
-        if not 1e-9 < period < 1e12:
-            raise InvalidInput(f"Column {column.name!r}: a cyclic type needs its period, such as cyclic:24.")
-        from_one = observed.max() == period and observed.min() >= 1  # months, say
-        return Cyclic(period, _step_of(observed), float(from_one)), reason
-    if name == "boolean" and numeric and column.holds != "decimal" and set(np.unique(observed)) <= {0.0, 1.0}:
-        return Flag(), reason
-    if name in ("number", "integer") and numeric and column.holds != "boolean":
-        step = 1.0 if name == "integer" else 0.0
-        return Quantity(name, step, limits=_limits(column, limits)), reason
-    if name in ("date", *TIMES) and column.holds in TIMES:
-        return _moments(column, observed, limits), reason
-    if name in {one.partition(":")[0] for one in KINDS}:
-        raise InvalidInput(f"Column {column.name!r} cannot be taken for {kind}: it holds {_said(column)}.")
-    raise InvalidInput(f"The type of column {column.name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
+    variable = _DECLARED[name](column, observed, name, detail, limits)
+    if variable is None:
+        raise _cannot_be(column, kind)
+    return variable, reason
+
+
+def _cannot_be(column: SourceColumn, kind: str) -> InvalidInput:
+    return InvalidInput(f"Column {column.name!r} cannot be treated as {kind}: it holds {_describe(column)}.")
+
+
+# Each of the following returns the variable of a column whose kind was declared by name and detail, as in
+# "cyclic:24", or None if the column cannot be of that kind.
+
+
+def _untouched(column: SourceColumn, observed: Array, name: str, detail: str, limits: Any) -> Variable:
+    return Untouched("text" if name == "skip" else name)
+
+
+def _category(column: SourceColumn, observed: Array, name: str, detail: str, limits: Any) -> Variable | None:
+    return Category(_levels(column, observed)) if _has_levels(column) else None
+
+
+def _ordered(column: SourceColumn, observed: Array, name: str, detail: str, limits: Any) -> Variable | None:
+    if not _has_levels(column):
+        return None
+    present = _levels(column, observed)
+    levels = [level.strip() for level in detail.split("<")] if detail else list(present)
+    return Ordered(tuple(_as_values(column, levels, present)))
+
+
+def _cyclic(column: SourceColumn, observed: Array, name: str, detail: str, limits: Any) -> Variable | None:
+    if column.holds not in _NUMBERS:
+        return None
+    try:
+        period = float(detail)
+    except ValueError:
+        period = math.nan
+    if not 1e-9 < period < 1e12:
+        raise InvalidInput(f"Column {column.name!r}: a cyclic type needs its period, such as cyclic:24.")
+    from_one = observed.max() == period and observed.min() >= 1  # such as months
+    return Cyclic(period, _step_of(observed), float(from_one))
+
+
+def _boolean(column: SourceColumn, observed: Array, name: str, detail: str, limits: Any) -> Variable | None:
+    fits = column.holds in ("boolean", "integer", "number") and set(np.unique(observed)) <= {0.0, 1.0}
+    return Flag() if fits else None
+
+
+def _quantity(column: SourceColumn, observed: Array, name: str, detail: str, limits: Any) -> Variable | None:
+    if column.holds not in _NUMBERS:
+        return None
+    return Quantity(name, 1.0 if name == "integer" else 0.0, limits=_limits(column, limits))
+
+
+def _date(column: SourceColumn, observed: Array, name: str, detail: str, limits: Any) -> Variable | None:
+    return _time(column, observed, limits) if column.holds in TIMES else None
+
+
+_NUMBERS = ("integer", "number", "decimal")
+_DECLARED: dict[str, Callable[[SourceColumn, Array, str, str, Any], Variable | None]] = {
+    **dict.fromkeys(("text", "identifier", "skip"), _untouched),
+    "category": _category,
+    "ordered": _ordered,
+    "cyclic": _cyclic,
+    "boolean": _boolean,
+    **dict.fromkeys(("number", "integer"), _quantity),
+    **dict.fromkeys(("date", *TIMES), _date),
+}
+
+
+def _has_levels(column: SourceColumn) -> bool:
+    return "label" in column.holds or column.holds in (*_NUMBERS, "boolean")
 
 
 def check_bounds(column: SourceColumn, variable: Variable, limits: Any) -> None:
-    """Refuse bounds that cannot be held."""
+    """Raise InvalidInput for bounds that the variable cannot have or that exclude all its values."""
     if limits is None or is_option(limits, "observed"):
         return
     if not isinstance(variable, Quantity):
         raise InvalidInput(
-            f"Bounds are for numbers and dates; column {column.name!r} is of the kind {variable.kind}."
+            f"Bounds are for numbers and dates; column {column.name!r} is of the kind {variable.kind}. "
+            "Remove its bounds."
         )
     if variable.step and variable.limits is not None:
         low, high = (one / variable.step for one in variable.limits)
         if math.isfinite(low) and math.isfinite(high) and math.ceil(low) > math.floor(high):
             raise InvalidInput(
-                f"Bounds of column {column.name!r} must have a value between them that it can take; its "
-                f"values are whole, and between {limits[0]} and {limits[1]} there is none."
+                f"Bounds of column {column.name!r} must include a value that it can take; its values are "
+                f"discrete, and none lies between {limits[0]} and {limits[1]}. Widen the bounds."
             )
 
 
-def _said(column: SourceColumn) -> str:
+def _describe(column: SourceColumn) -> str:
+    """Content of a column, for error messages."""
     return {"label": "text", "ordered label": "ordered categories"}.get(
         column.holds, column.holds + " values"
     )
 
 
 def _not_modelled(column: SourceColumn, observed: int) -> tuple[Variable, str]:
-    if not observed and column.holds != "other":
-        return Untouched("empty"), "nothing is observed in it, so there is nothing to fill from"
-    if column.missing.all():
-        return Untouched("empty"), "nothing is observed in it, so there is nothing to fill from"
+    if column.missing.all() or (not observed and column.holds != "other"):
+        return Untouched("empty"), "no observed values"
     return Untouched("text"), f"values of type {column.type_name} are not modelled"
 
 
 def _labels(column: SourceColumn, observed: int) -> tuple[Variable, str]:
     levels = column.levels()
-    most = _MOST_DECLARED if column.declared else _MOST_LEVELS
-    if column.holds == "ordered label" and len(levels) <= most:
+    max_levels = _MAX_DECLARED_LEVELS if column.declared else _MAX_LEVELS
+    if column.holds == "ordered label" and len(levels) <= max_levels:
         return Ordered(levels), f"its type: {len(levels)} ordered categories"
-    enough = column.declared or len(levels) * _ROWS_PER_LEVEL <= observed
-    if len(levels) <= most and enough:
+    frequent = column.declared or len(levels) * _MIN_ROWS_PER_LEVEL <= observed
+    if len(levels) <= max_levels and frequent:
         return Category(levels), f"{len(levels)} different values in {observed:,} rows"
     if len(levels) == observed:
         return Untouched("identifier"), "all values differ"
@@ -146,36 +189,36 @@ def _labels(column: SourceColumn, observed: int) -> tuple[Variable, str]:
 
 
 def _identifies(column: SourceColumn, observed: Array) -> bool:
-    """Whole numbers without gaps that number the rows, or all differ under a name that says so."""
-    if column.missing.any() or len(observed) < _ROWS_OF_IDENTIFIERS:
+    """True for integers that increase by 1 per row, or are unique in a column named like an identifier."""
+    if column.missing.any() or len(observed) < _MIN_ROWS:
         return False
     steps = np.diff(observed)
     numbered = bool((steps == 1).all())
-    named = bool(_NAMES_OF_IDENTIFIERS.search(str(column.name)))
+    named = bool(_IDENTIFIER_NAME.search(str(column.name)))
     return numbered or (named and len(np.unique(observed)) == len(observed))
 
 
 def _number(column: SourceColumn, observed: Array, limits: Any) -> tuple[Variable, str]:
-    whole = column.holds == "integer" or bool((observed == np.round(observed)).all())
-    kind, step = ("integer", 1.0) if whole else ("number", 0.0)
-    reason = "its type" if column.holds == "integer" else "all values are whole" if whole else "numbers"
+    integer = column.holds == "integer" or bool((observed == np.round(observed)).all())
+    kind, step = ("integer", 1.0) if integer else ("number", 0.0)
+    reason = "its type" if column.holds == "integer" else "all values are integers" if integer else "numbers"
     pair = _limits(column, limits)
     log, offset = _logarithm(observed)
     if log and not (pair is not None and pair[0] < 0):
         return Quantity(
             kind, step, True, offset, pair
-        ), f"{reason}; positive and skewed, so modelled by its logarithm"
+        ), f"{reason}; not negative and skewed, so its logarithm is modelled"
     return Quantity(kind, step, limits=pair), reason
 
 
 def _logarithm(observed: Array) -> tuple[bool, float]:
-    """Should the logarithm be modelled, and what is added within it for the sake of zeros?"""
+    """Whether to model log(values + offset), and the offset: positive if there are zeros."""
     positive = observed[observed > 0]
-    if len(observed) < _ROWS_OF_IDENTIFIERS or observed.min() < 0 or 2 * len(positive) < len(observed):
+    if len(observed) < _MIN_ROWS or observed.min() < 0 or 2 * len(positive) < len(observed):
         return False, 0.0
     offset = float(np.median(positive)) if observed.min() == 0 else 0.0
     before, after = _skewness(observed), _skewness(np.log(observed + offset))
-    return before > _SKEWED and abs(after) < before / 2, offset
+    return before > _MIN_SKEWNESS and abs(after) < before / 2, offset
 
 
 def _skewness(values: Array) -> float:
@@ -183,14 +226,14 @@ def _skewness(values: Array) -> float:
     return float((((values - values.mean()) / std) ** 3).mean()) if std > 0 else 0.0
 
 
-def _moments(column: SourceColumn, observed: Array, limits: Any) -> Quantity:
-    step = next((step for step in _STEPS if (observed % step == 0).all()), 1.0)
+def _time(column: SourceColumn, observed: Array, limits: Any) -> Quantity:
+    step = next((step for step in _TIME_STEPS if (observed % step == 0).all()), 1.0)
     pair = (0.0, DAY - 1) if column.holds == "time" else None
     return Quantity(column.holds, step, limits=_limits(column, limits) or pair)
 
 
 def _limits(column: SourceColumn, limits: Any) -> tuple[float, float] | None:
-    """Bounds as users give them, in plain values; None for the range observed."""
+    """Bounds given by the user as plain values; None for the observed range."""
     if limits is None or is_option(limits, "observed"):
         return None
     try:
@@ -200,15 +243,15 @@ def _limits(column: SourceColumn, limits: Any) -> tuple[float, float] | None:
         pair = (math.nan, math.nan)
     if not pair[0] <= pair[1]:
         raise InvalidInput(
-            f"Bounds of column {column.name!r} must be 'observed' or a pair (lowest, highest), either of "
-            f"which may be None; got {limits!r}."
+            f"Bounds of column {column.name!r} must be 'observed' or a pair (lowest, highest), in which "
+            f"None means unbounded; got {limits!r}."
         )
     return pair[0], pair[1]
 
 
-def _plain_limit(column: SourceColumn, limit: Any, none: float) -> float:
+def _plain_limit(column: SourceColumn, limit: Any, default: float) -> float:
     if limit is None:
-        return none
+        return default
     if column.holds in TIMES:
         return plain_time(column.holds, limit)
     return float(limit)
@@ -223,34 +266,34 @@ def _levels(column: SourceColumn, observed: Array) -> tuple[Any, ...]:
 
 
 def _as_values(column: SourceColumn, levels: list[Any], present: tuple[Any, ...]) -> list[Any]:
-    """Levels that a user wrote, as the values the column holds; all that are observed must be among them."""
+    """Levels given as text, converted to values of the column; they must include all observed values."""
     by_text = {str(level): level for level in present}
     by_text |= {f"{level:g}": level for level in present if isinstance(level, float)}
     given = [by_text.get(str(level), level) for level in levels]
-    lost = [level for level in present if level not in given]
+    unlisted = [level for level in present if level not in given]
     if len(present) < len(given) and column.declared:
-        given = [level for level in given if level in present]  # its type has no room for others
-    if lost:
+        given = [level for level in given if level in present]  # its type allows no other levels
+    if unlisted:
         raise InvalidInput(
-            f"The order of column {column.name!r} must have all its values; {', '.join(map(repr, lost[:5]))} "
-            "are not in it."
+            f"The order of column {column.name!r} must list all its values; not listed: "
+            f"{', '.join(map(repr, unlisted[:5]))}."
         )
     return given
 
 
 def by_name(given: Mapping[Any, Any], names: list[Any], what: str) -> dict[Any, Any]:
-    """A mapping from columns, by name or, where names are words, by number; others are refused."""
-    words = all(isinstance(name, str) for name in names)
+    """A mapping with column names as keys; integer keys are positions if all names are strings."""
+    positions = all(isinstance(name, str) for name in names)
 
     def name_of(key: Any) -> Any:
-        numbered = words and isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names)
+        numbered = positions and isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names)
         return names[key] if numbered and key not in names else key
 
     found = {name_of(key): value for key, value in given.items()}
     unknown = [name for name in found if name not in names]
     if unknown:
         raise InvalidInput(
-            f"{what} names columns that are not there: {', '.join(map(repr, unknown))}. "
+            f"{what} names unknown columns: {', '.join(map(repr, unknown))}. "
             f"The columns are {', '.join(map(str, names[:20]))}{', …' if len(names) > 20 else ''}."
         )
     return found

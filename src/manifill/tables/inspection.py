@@ -1,4 +1,4 @@
-"""What is missing of a table, in which patterns, and whether it is missing at random."""
+"""Missing values of a table: counts, patterns, and a test whether they are missing completely at random."""
 
 import math
 from dataclasses import dataclass
@@ -13,16 +13,17 @@ from manifill.errors import InvalidInput
 from manifill.tables.encoding import Encoding, Fields
 from manifill.tables.source import Source
 
-# Values that a column needs on both sides for a comparison, and patterns that are listed.
-_FEW = 5
-_PATTERNS = 12
-# Columns that are compared with one another: those that lack most, and the first.
-_COMPARED = 100
+# Minimum number of values in both groups of a comparison. Set by hand, not tuned.
+_MIN_VALUES = 5
+# Maximum number of patterns that are listed.
+_MAX_PATTERNS = 12
+# Maximum number of columns to compare: those with most missing values, each with the first ones of the table.
+_MAX_COMPARED = 100
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Columns that are missing together, and in how many rows just these are."""
+    """A set of columns, and the number of rows in which exactly these are missing."""
 
     columns: tuple[Any, ...]
     rows: int
@@ -30,7 +31,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Relation:
-    """Rows in which `column` is missing differ in `other`, by so many standard deviations."""
+    """Mean of `other` where `column` is missing minus where it is observed, in standard deviations."""
 
     column: Any
     other: Any
@@ -40,17 +41,18 @@ class Relation:
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What was found.
+    """Missing values of a table.
 
     Attributes
     ----------
-    fields : what the columns were taken for, and why.
-    missing : for every column the number of missing values.
-    rows, cells : numbers of rows, and of cells.
-    complete_rows, empty_rows : rows that lack nothing, and everything.
-    patterns : the most frequent ones first.
-    relations : where it shows that values are not missing completely at random; the clearest first.
-    tests : how many comparisons that was found in; p-values below .05 over this number are not chance (Holm).
+    fields : kind of every column, and the reason.
+    missing : number of missing values of every column.
+    rows, cells : number of rows, and of cells.
+    complete_rows, empty_rows : number of rows without missing values, and without observed values.
+    patterns : columns missing together, the most frequent patterns first.
+    relations : significant evidence against missing completely at random (MCAR), by increasing p-value; 5 %
+        level with Holm's correction for `tests`.
+    tests : number of comparisons (Welch's t-test).
     """
 
     fields: Fields
@@ -65,32 +67,32 @@ class Inspection:
 
     @property
     def likely_mcar(self) -> bool | None:
-        """Could values be missing completely at random? None where nothing could be compared."""
+        """True if no comparison rejects MCAR; None if nothing could be compared."""
         return None if not self.tests else not self.relations
 
     @property
     def verdict(self) -> str:
-        """The same in words."""
+        """The result of the tests as text."""
         if not any(self.missing.values()):
             return "Nothing is missing."
         if self.likely_mcar is None:
-            return "There is too little to compare: whether values are missing at random cannot be told."
+            return "There are too few values to test whether they are missing completely at random."
         if self.likely_mcar:
             return (
-                f"In {self.tests} comparisons nothing shows that values are not missing completely at random."
-                " (That they depend on the missing values themselves cannot be seen.)"
+                f"{self.tests} comparisons give no evidence against values missing completely at random."
+                " (A dependence on the missing values themselves cannot be detected.)"
             )
         first = self.relations[0]
         more = "larger" if first.difference > 0 else "smaller"
         return (
-            f"Values are not missing completely at random: where {first.column!s} is missing {first.other!s} "
-            f"is {more}, by {abs(first.difference):.2f} standard deviations (p = {first.p_value:.1g}). Fills "
-            "take that into account as far as the other columns tell it."
+            f"Values are not missing completely at random: where {first.column!s} is missing, "
+            f"{first.other!s} is {more} by {abs(first.difference):.2f} standard deviations (p = "
+            f"{first.p_value:.1g}). The imputation accounts for this as far as the other columns explain it."
         )
 
 
 def inspect(table: Source, types: Any = None) -> Inspection:
-    """Look at a table."""
+    """Count the missing values of a table and test whether they are missing completely at random."""
     if not len(table) or not table.names:
         raise InvalidInput(f"A table must have rows and columns; got {len(table)} × {len(table.names)}.")
     encoding = Encoding.of(table, types, None)
@@ -111,43 +113,44 @@ def inspect(table: Source, types: Any = None) -> Inspection:
 
 def _patterns(M: Mask, names: list[Any]) -> tuple[Pattern, ...]:
     found, counts = np.unique(np.packbits(M, axis=1), axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:_PATTERNS]
+    order = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
     masks = np.unpackbits(found[order], axis=1, count=M.shape[1]).astype(bool)
     return tuple(
-        Pattern(tuple(name for name, gone in zip(names, mask, strict=True) if gone), int(counts[i]))
+        Pattern(tuple(name for name, missing in zip(names, mask, strict=True) if missing), int(counts[i]))
         for mask, i in zip(masks, order, strict=True)
     )
 
 
 def _relations(encoding: Encoding, X: Array, M: Mask, names: list[Any]) -> tuple[tuple[Relation, ...], int]:
-    """Compare every column where another is missing with where it is not, by Welch's test."""
+    """Significant relations between columns and missingness, and the number of tests."""
     found: list[Relation] = []
-    most = np.argsort(-M.sum(axis=0), kind="stable")[:_COMPARED]
+    most = np.argsort(-M.sum(axis=0), kind="stable")[:_MAX_COMPARED]
     for j in most.tolist():
-        name, gone = names[j], M[:, j]
-        for field in islice(encoding, _COMPARED):
+        name, missing = names[j], M[:, j]
+        for field in islice(encoding, _MAX_COMPARED):
             if field.name == name:
                 continue
             for column in range(field.first, field.columns.stop):
-                relation = _compare(X[:, column], gone, name, field.name)
+                relation = _compare(X[:, column], missing, name, field.name)
                 if relation is not None:
                     found.append(relation)
     found.sort(key=lambda relation: relation.p_value)
-    clear = []
+    significant = []
     for i, relation in enumerate(found):
         if relation.p_value > 0.05 / (len(found) - i):
             break
-        clear.append(relation)
-    return tuple(clear), len(found)
+        significant.append(relation)
+    return tuple(significant), len(found)
 
 
-def _compare(values: Array, gone: Mask, name: Any, other: Any) -> Relation | None:
-    there, here = values[gone & ~np.isnan(values)], values[~gone & ~np.isnan(values)]
-    spread = float(np.nanstd(values)) if len(there) and len(here) else 0.0
-    if min(len(there), len(here)) < _FEW or spread == 0 or (there.std() == 0 and here.std() == 0):
+def _compare(values: Array, missing: Mask, name: Any, other: Any) -> Relation | None:
+    """Welch's t-test of the values of `other`, grouped by whether `name` is missing."""
+    a, b = values[missing & ~np.isnan(values)], values[~missing & ~np.isnan(values)]
+    std = float(np.nanstd(values)) if len(a) and len(b) else 0.0
+    if min(len(a), len(b)) < _MIN_VALUES or std == 0 or (a.std() == 0 and b.std() == 0):
         return None
-    gap = float(there.mean() - here.mean())
-    parts = there.var(ddof=1) / len(there), here.var(ddof=1) / len(here)
-    df = sum(parts) ** 2 / (parts[0] ** 2 / (len(there) - 1) + parts[1] ** 2 / (len(here) - 1))
-    p = 2 * float(stdtr(df, -abs(gap) / math.sqrt(sum(parts))))
-    return Relation(name, other, gap / spread, p)
+    difference = float(a.mean() - b.mean())
+    variances = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
+    df = sum(variances) ** 2 / (variances[0] ** 2 / (len(a) - 1) + variances[1] ** 2 / (len(b) - 1))
+    p = 2 * float(stdtr(df, -abs(difference) / math.sqrt(sum(variances))))
+    return Relation(name, other, difference / std, p)

@@ -1,4 +1,4 @@
-"""What a table is, wherever it comes from: columns of plain values, some of them missing."""
+"""Protocols for tables from any source: named columns of plain values, of which some are missing."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from manifill._arrays import Indices, Mask
 from manifill.tables.variables import Plain
 
 Fills = dict[Any, tuple[Indices, Plain]]
-"""Column → the rows where it was missing, and plain values for them."""
+"""Imputed values: column → (rows where it is missing, plain values for these rows)."""
 
 
 class SourceColumn(Protocol):
@@ -17,9 +17,9 @@ class SourceColumn(Protocol):
     ----------
     holds : "boolean", "integer", "number", "decimal", "label", "ordered label", "date", "date and time",
         "duration", "time" or "other".
-    missing : (n,), True where a value is.
-    declared : does its type say that values are categories?
-    type_name : what its library or file calls it.
+    missing : (n,), True where a value is missing.
+    declared : True if its type declares the values to be categories.
+    type_name : name of its type in the library or file it comes from.
     """
 
     @property
@@ -34,16 +34,16 @@ class SourceColumn(Protocol):
     def type_name(self) -> str: ...
 
     def plain(self) -> Plain:
-        """Numbers, with NaN where missing; or labels, with None. Times are microseconds."""
+        """Numbers with NaN where missing, or labels with None where missing. Times are microseconds."""
         ...
 
     def levels(self) -> tuple[Any, ...]:
-        """Observed labels or values, in the order of their type, or sorted."""
+        """Distinct observed labels or values, in the order that the type declares, or sorted."""
         ...
 
 
 class Source(Protocol):
-    """A table."""
+    """A table with named columns."""
 
     @property
     def names(self) -> list[Any]: ...
@@ -53,9 +53,9 @@ class Source(Protocol):
     def column(self, name: Any) -> SourceColumn: ...
 
     def completed(self, fills: Fills) -> Any:
-        """The table with these values put in, in its own terms."""
+        """The table with imputed values inserted, as an object of its own library."""
         ...
 
     def like(self, columns: Mapping[str, Any]) -> Any:
-        """Another table of as many rows, in its own terms."""
+        """Another table with as many rows, as an object of the same library."""
         ...

@@ -1,8 +1,8 @@
-"""What a column holds, and how its values become numbers that rows can be compared by, and back.
+"""Kinds of variables, and how their values are encoded as numbers and decoded.
 
-`encode` takes the plain values of a column (numbers with NaN, or labels with None) to (n, width) numbers, all
-of a row NaN where the value is missing. `decode` takes such numbers, as a fill made them, to plain values;
-where these are in steps, to the nearest, the next below (`outward` = -1) or the next above (1).
+`encode` converts the plain values of a column (numbers with NaN, or labels with None) to numbers (n, width),
+with NaN in all columns of a row whose value is missing. `decode` converts imputed numbers to plain values.
+Variables with steps are rounded to the nearest step (`outward` = 0), down (-1) or up (1).
 """
 
 import math
@@ -17,46 +17,50 @@ from manifill._arrays import Array
 
 Plain = npt.NDArray[Any]
 
+# `outward` → rounding function.
 _ROUND: dict[int, Any] = {-1: np.floor, 0: np.round, 1: np.ceil}
 
 
 class Variable(Protocol):
-    """A kind of column that can be filled."""
+    """A kind of variable."""
 
     chosen: ClassVar[bool]
-    """Is a value one of some, rather than a number?"""
+    """True for levels without order (booleans and categories), which have probabilities."""
 
     @property
     def kind(self) -> str:
-        """What users call it, such as "number" or "category"."""
+        """Name of the kind in `types` and reports, such as "number" or "category"."""
         ...
 
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """Number of encoded columns."""
+        ...
 
     def encode(self, plain: Plain) -> Array: ...
 
     def decode(self, numbers: Array, outward: int = 0) -> Plain: ...
 
     def bounds(self, numbers: Array) -> tuple[Array, Array]:
-        """Lowest and highest (width,) that fills may be, given what is observed."""
+        """Lowest and highest imputed value (width,) of each encoded column, given the observed `numbers`."""
         ...
 
     def weights(self, numbers: Array) -> Array:
-        """(width,), for the columns of a variable to count together as much as one number does."""
+        """(width,), weights of the encoded columns, so that together they count as much as one number."""
         ...
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number, a date, a duration: anything with differences.
+    """A number, date or duration: values whose differences are meaningful.
 
     Parameters
     ----------
-    kind : "number", "integer", "date", …, for reports.
-    step : fills are multiples of it; 0 is any number.
-    log : is the logarithm modelled? Then `offset` is added inside it where zeros occur.
-    limits : lowest and highest value of fills; None: as observed.
+    kind : "number", "integer", "date", …, used in reports.
+    step : imputed values are multiples of it; 0 allows any number.
+    log : if True, log(value + offset) is modelled.
+    offset : positive if there are zeros.
+    limits : lowest and highest imputed value; None: the observed range.
     """
 
     kind: str = "number"
@@ -84,7 +88,7 @@ class Quantity:
             values = _ROUND[outward](values / self.step) * self.step
         if self.limits is not None:
             low, high = self.limits
-            if self.step:  # the outermost multiples within them, if there are any
+            if self.step:  # the lowest and highest multiple within the limits
                 low, high = math.ceil(low / self.step) * self.step, math.floor(high / self.step) * self.step
             values = np.clip(values, low, max(low, high)) if np.isfinite([low, high]).any() else values
         return values
@@ -119,7 +123,7 @@ class Flag:
         return numbers[:, 0] >= 0.5
 
     def probabilities(self, numbers: Array) -> Array:
-        """(n, 2), of false and true."""
+        """(n, 2), probabilities of false and true."""
         true = np.clip(numbers[:, 0], 0.0, 1.0)
         return np.column_stack([1 - true, true])
 
@@ -132,10 +136,11 @@ class Flag:
 
 @dataclass(frozen=True)
 class Category:
-    """One of some values without an order, each a column of 0 and 1.
+    """Categories without order, one-hot encoded: one dummy column per level.
 
-    All columns have one unit, and together the weight of one number: two levels are as far apart as two
-    values of a true-or-false column, whatever the number of levels.
+    The weights are σⱼ/‖σ‖, with σ the standard deviations of the dummy columns. All of them then share one
+    scale, and together they weigh as much as one number: two levels are as far apart as the two values of a
+    boolean, whatever the number of levels.
     """
 
     levels: tuple[Any, ...]
@@ -150,11 +155,11 @@ class Category:
         return _dummies(_codes(plain, self.levels), len(self.levels))
 
     def decode(self, numbers: Array, outward: int = 0) -> Plain:
-        values: Plain = _of(self.levels)[np.argmax(numbers, axis=1)]
+        values: Plain = _object_array(self.levels)[np.argmax(numbers, axis=1)]
         return values
 
     def probabilities(self, numbers: Array) -> Array:
-        """(n, levels), not below 0, adding up to 1."""
+        """(n, levels), probabilities of the levels."""
         positive = np.clip(numbers, 1e-9, 1.0)
         shares: Array = positive / positive.sum(axis=1, keepdims=True)
         return shares
@@ -163,14 +168,14 @@ class Category:
         return np.zeros(self.width), np.ones(self.width)
 
     def weights(self, numbers: Array) -> Array:
-        spread = np.nanstd(numbers, axis=0)
-        together = math.sqrt(float((spread**2).sum()))
-        return spread / together if together > 0 and (spread > 0).all() else np.ones(self.width)
+        std = np.nanstd(numbers, axis=0)
+        norm = math.sqrt(float((std**2).sum()))
+        return std / norm if norm > 0 and (std > 0).all() else np.ones(self.width)
 
 
 @dataclass(frozen=True)
 class Ordered:
-    """One of some values with an order: low, middle, high; evenly spaced."""
+    """Ordered categories such as low < middle < high, encoded as evenly spaced numbers 0, 1, 2, …"""
 
     levels: tuple[Any, ...]
     kind: ClassVar[str] = "ordered"
@@ -182,7 +187,7 @@ class Ordered:
 
     def decode(self, numbers: Array, outward: int = 0) -> Plain:
         nearest = np.clip(_ROUND[outward](numbers[:, 0]), 0, len(self.levels) - 1)
-        values: Plain = _of(self.levels)[nearest.astype(np.intp)]
+        values: Plain = _object_array(self.levels)[nearest.astype(np.intp)]
         return values
 
     def bounds(self, numbers: Array) -> tuple[Array, Array]:
@@ -194,13 +199,13 @@ class Ordered:
 
 @dataclass(frozen=True)
 class Cyclic:
-    """A number on a circle, such as an hour or the direction of wind: 0 and `period` are the same.
+    """A periodic number, such as an hour or a wind direction, encoded as cosine and sine.
 
     Parameters
     ----------
-    period : 24 for hours, 360 for degrees, 12 for months (whichever is the first).
-    step : fills are multiples of it; 0 is any number.
-    first : where values begin; 1 for months.
+    period : 24 for hours, 360 for degrees, 12 for months.
+    step : imputed values are multiples of it; 0 allows any number.
+    first : lowest value, 0 or, for months, 1; imputed values lie in [first, first + period).
     """
 
     period: float
@@ -230,7 +235,7 @@ class Cyclic:
 
 @dataclass(frozen=True)
 class Untouched:
-    """A column that is handed through, and tells nothing about the others."""
+    """A column that is copied unchanged and not used as a predictor."""
 
     kind: str = "text"
     chosen: ClassVar[bool] = False
@@ -251,15 +256,15 @@ class Untouched:
 
 @dataclass(frozen=True)
 class Moment(Untouched):
-    """When each row was measured: rows are put in its order, and it is not filled."""
+    """Times of the rows. Rows are ordered by them, and missing times are not imputed."""
 
     kind: str = "number"
 
 
 def _codes(plain: Plain, levels: Sequence[Any]) -> Array:
-    """The number of each value among the levels; NaN where it is missing or none of them."""
-    place = {level: float(i) for i, level in enumerate(levels)}
-    return np.array([place.get(value, np.nan) for value in plain.tolist()], dtype=np.float64)
+    """Index of each value in `levels`; NaN where it is missing or not in `levels`."""
+    code_of = {level: float(i) for i, level in enumerate(levels)}
+    return np.array([code_of.get(value, np.nan) for value in plain.tolist()], dtype=np.float64)
 
 
 def _dummies(codes: Array, width: int) -> Array:
@@ -268,8 +273,8 @@ def _dummies(codes: Array, width: int) -> Array:
     return dummies
 
 
-def _of(levels: Sequence[Any]) -> Plain:
-    """Levels as an array of objects, whatever they are."""
+def _object_array(levels: Sequence[Any]) -> Plain:
+    """(levels,), array of dtype object; `np.array` would convert or nest some levels."""
     values = np.empty(len(levels), dtype=object)
     values[:] = levels
     return values

@@ -1,4 +1,4 @@
-"""Both geometries at once: how similar rows are, and how columns lie to each other."""
+"""Fillers that model the table as a Gaussian field: similarity of rows and layout of columns together."""
 
 from manifill._fillers.field.field import Field
 from manifill._fillers.field.stages import FieldFill, FieldFiller, Stage, fill_stages, stages_for

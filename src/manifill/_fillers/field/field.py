@@ -1,13 +1,14 @@
-"""A table seen as a normal field on rows × columns, and what is expected where it has holes.
+"""A table as a Gaussian field on rows × columns: conditional mean and draws of its missing entries.
 
-The covariance is Φ T Φᵀ: Φ holds the products of the rows' harmonics with the columns', and T their
-variances. With Q = (Φ T Φᵀ)⁻¹ = Φ T⁻¹ Φᵀ the missing entries m are expected at
+The covariance is Φ T Φᵀ: Φ holds the products of the rows' harmonics with the columns', and the diagonal T
+their variances. With the precision matrix Q = (Φ T Φᵀ)⁻¹ = Φ T⁻¹ Φᵀ the conditional mean of the missing
+entries m given the observed ones o is
 
-    x_m = −Q_mm⁻¹ Q_mo x_o,
+    x_m = −Q_mm⁻¹ Q_mo x_o.
 
-which is solved by conjugate gradients: Q is a product of small matrices along each axis, whatever the holes.
-Where T is constant over the columns' harmonics this is geometric harmonics, column by column; where it is
-constant over the rows', it is kriging, row by row.
+It is solved by conjugate gradients. A product with Q is a small matrix product along each axis, whatever the
+mask. If T is constant over the columns' harmonics this is geometric harmonics, column by column; if T is
+constant over the rows' harmonics it is kriging, row by row.
 """
 
 import math
@@ -26,12 +27,12 @@ from manifill.solvers.base import Explained
 
 @dataclass(frozen=True)
 class ConjugateGradients(Explained):
-    """How a field is solved on its missing entries.
+    """Options of the conjugate gradients that solve a field on its missing entries.
 
     Attributes
     ----------
-    max_steps : of conjugate gradients.
-    window : steps whose gain together must be small for the solution to be taken.
+    max_steps : maximum number of steps; 5 to 30 are usual (docs/notes/pictures.md).
+    window : number of last steps whose total gain must be small to stop; set by hand.
     """
 
     max_steps: int = 500
@@ -40,24 +41,24 @@ class ConjugateGradients(Explained):
 
 
 class Field:
-    """Rows × columns with holes, on the harmonics of their axes.
+    """A Gaussian field on rows × columns with missing entries, in the harmonics of its axes.
 
     Parameters
     ----------
-    axes : of the rows first, then of the columns.
+    axes : axis of the rows, then those of the columns.
     M : (n, ...), True where missing, in the shape of the axes.
-    dtype : of the arithmetic.
-    device : None for numpy, or a device of torch's.
+    dtype : dtype of the arithmetic.
+    device : None for numpy, or the name of a torch device.
     """
 
-    solver = ConjugateGradients(why="both geometries are solved at once, on the missing entries")
+    solver = ConjugateGradients(why="rows and columns are modelled together, on the missing entries")
 
     def __init__(self, axes: tuple[Axis, ...], M: Mask, dtype: Any, device: str | None = None) -> None:
         self.axes, self.device, self.dtype = axes, device, dtype
         self.missing = self.placed(M)
         self.n_missing = int(M.sum())
         self.steps = 0
-        """Steps of conjugate gradients taken so far."""
+        """Number of conjugate gradient steps so far."""
         self._bases = [None if axis.basis is None else self.placed(axis.basis) for axis in axes]
         self._averages = [self.placed(axis.averages) for axis in axes]
         self._interpolations = [self.placed(axis.interpolation) for axis in axes]
@@ -65,7 +66,7 @@ class Field:
         self._latest: tuple[Any, Any] = (None, None)
 
     def placed(self, array: Any) -> Any:
-        """The array in the field's precision, on its device."""
+        """The array in the field's dtype, on its device."""
         return place(np.asarray(array, dtype=self.dtype), self.device)
 
     def harmonics(self, V: Any) -> Any:
@@ -82,10 +83,11 @@ class Field:
                 C = along(basis, C, i)
         return C
 
-    def variances(self, powers: Any, before: Any, pseudo_count: float, least: float) -> Any:
-        """T learned from squared coefficients: their means over cells, led on from one cell to the next.
+    def variances(self, powers: Any, before: Any, pseudo_count: float, floor: float) -> Any:
+        """T estimated from squared coefficients: means over cells, log-interpolated between the cells.
 
-        `pseudo_count` is how many coefficients the variances `before` count for in every cell.
+        In every cell the variances `before` count as `pseudo_count` coefficients. Means are no less
+        than `floor`.
         """
         xp = namespace(powers)
         means, old = powers, before
@@ -96,21 +98,21 @@ class Field:
             means = along(averages, means, i)
             old = along(averages, old, i) if old.shape[i] > 1 else old
         count = self.placed(count)
-        logs = xp.log(xp.clip((means * count + old * pseudo_count) / (count + pseudo_count), least, None))
+        logs = xp.log(xp.clip((means * count + old * pseudo_count) / (count + pseudo_count), floor, None))
         for i, interpolation in enumerate(self._interpolations):
             if self.axes[i].basis is not None:
                 logs = along(interpolation, logs, i)
         return xp.exp(logs)
 
     def mean(self, Y: Any, T: Any, tol: float, start: Any = None) -> Any:
-        """Where the missing entries are expected, 0 elsewhere; Y holds the known ones, 0 where missing."""
+        """Conditional mean of the missing entries, 0 elsewhere; Y holds the known ones, 0 where missing."""
         return self._solve(-self.missing * self.values(self.harmonics(Y) / T), T, tol, start)
 
     def deviation(self, T: Any, rng: np.random.Generator, tol: float) -> Any:
-        """How far from there they may be: one draw. Its covariance is Q_mm⁻¹, since that of Φ T^−½ Φᵀ z is Q.
+        """One draw of the missing entries about their conditional mean, 0 elsewhere.
 
-        The noise is drawn in values, not in coefficients: then the signs of eigenvectors, which differ from
-        machine to machine, do not matter.
+        It is Q_mm⁻¹ b_m with b = Φ T^−½ Φᵀ z. The covariance of b is Q, so that of the draw is Q_mm⁻¹. The
+        noise z is drawn in values, not in coefficients: the signs of eigenvectors differ between machines.
         """
         noise = self.placed(rng.standard_normal(tuple(self.missing.shape), dtype=np.float32))
         return self._solve(self.missing * self.values(self.harmonics(noise) * T**-0.5), T, tol, None)
@@ -119,18 +121,18 @@ class Field:
         if self._latest[0] is T:
             return self._latest[1]
         xp = namespace(T)
-        # In double precision: what is averaged spans ten orders of magnitude.
+        # In double precision: 1/T spans ten orders of magnitude.
         mixed = self._mix(xp.astype(1 / T, xp.float64))
         inverse = xp.astype(1 / xp.clip(mixed, 1e-12 * float(mixed.max()), None), T.dtype)
         self._latest = T, inverse
         return inverse
 
     def _solve(self, b: Any, T: Any, tol: float, x: Any) -> Any:
-        """Q_mm⁻¹ b, to within `tol` of the standard deviations that the missing entries have.
+        """Q_mm⁻¹ b, with an error of about `tol` conditional standard deviations of the missing entries.
 
-        Every step lowers the squared distance to the solution, in the norm of Q_mm, by what is called gain
-        below; that of a draw of the missing entries is their number on average. So the error can be measured
-        in standard deviations, which needs no scale and no knowledge of the data.
+        Each step reduces the squared error in the norm of Q_mm by its gain. In that norm, a draw of the
+        missing entries about their mean has an expected square of n_missing. So the iteration stops when the
+        last `window` gains sum to at most tol² · n_missing, whatever the scale of the data.
         """
         if not self.n_missing:
             return 0 * b
@@ -162,59 +164,63 @@ def _dot(a: Any, b: Any) -> float:
     return float((a * b).sum())
 
 
-def _mixed_levels(mean: float, of_rows: float, of_columns: float, rest: float, Q: Any) -> Any:
-    """Mixing where harmonics are no waves: by the mask's mean, and what it varies along rows and columns."""
+def _mixed_means(mean: float, row_variance: float, column_variance: float, remainder: float, Q: Any) -> Any:
+    """Mixing if no axis has cosines: weights are the mask's squared mean and its variance components."""
     over_rows, over_columns = Q.mean(0)[None], Q.mean(1)[:, None]
-    parts = mean * Q + of_rows * over_rows + of_columns * over_columns
-    return (parts + rest * over_rows.mean()) / (mean + of_rows + of_columns + rest)
+    parts = mean * Q + row_variance * over_rows + column_variance * over_columns
+    return (parts + remainder * over_rows.mean()) / (mean + row_variance + column_variance + remainder)
 
 
-def _mixed_waves(axes: tuple[Axis, ...], waves: list[int], steady: Any, moving: Any, Q: Any) -> Any:
-    """Mixing of waves with their neighbours, by the power of what is steady and what moves of the mask."""
+def _mixed_waves(
+    axes: tuple[Axis, ...], waves: list[int], mean_power: Any, residual_power: Any, Q: Any
+) -> Any:
+    """Mixing of cosines, with the power spectra of the mean mask and of the deviations from it as weights."""
     rows = [Q[i : i + 16] for i in range(0, Q.shape[0], 16)]
-    averaged = namespace(Q).concat([_convolved(some, steady, waves, axes) for some in rows])
-    return averaged + _convolved(Q.mean(0)[None], moving, waves, axes)
+    averaged = namespace(Q).concat([_convolved(some, mean_power, waves, axes) for some in rows])
+    return averaged + _convolved(Q.mean(0)[None], residual_power, waves, axes)
 
 
 def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[Any], Any]:
-    """Φᵀ Q_mm Φ has, per missing entry, about the diagonal mixing(1/T); its inverse preconditions Q_mm.
+    """The function `mixing` of the preconditioner: mixing(1/T) ≈ the diagonal of Φᵀ Q_mm Φ per missing entry.
 
-    A harmonic that is cut to the holes is mixed with others: with all of them alike where holes lie at
-    random, with its neighbours where they are large. So 1/T is averaged with the power that the mask has at
-    each difference of harmonics. Along rows the mask is taken apart into its mean, which mixes nothing,
-    and the rest, which mixes all rows' harmonics.
+    Restricting a harmonic to the missing entries mixes it with others: with all harmonics if entries are
+    missing at random, with neighbouring ones if the missing regions are large. So 1/T is averaged with the
+    mask's power spectrum as weights. The mask is split into its mean over rows, which does not mix the rows'
+    harmonics, and the deviations from it, which mix all of them.
     """
     waves = [i for i in range(1, len(axes)) if axes[i].waves]
     m = M.astype(np.float64)
     if not waves:
-        mean, of_rows, of_columns = m.mean() ** 2, m.mean(1).var(), m.mean(0).var()
-        rest = max(1e-300, m.mean() - mean - of_rows - of_columns)
-        return partial(_mixed_levels, mean, of_rows, of_columns, rest)
+        mean, row_variance, column_variance = m.mean() ** 2, m.mean(1).var(), m.mean(0).var()
+        remainder = max(1e-300, m.mean() - mean - row_variance - column_variance)
+        return partial(_mixed_means, mean, row_variance, column_variance, remainder)
     sizes = [2 * axes[i].size for i in waves]
-    steady = m.mean(0, keepdims=True)
-    steady_power = _power(steady, sizes, waves)
-    moving_power = sum(
-        _power(m[i : i + 16] - steady, sizes, waves) * len(m[i : i + 16]) for i in range(0, len(m), 16)
+    mean_mask = m.mean(0, keepdims=True)
+    mean_power = _power(mean_mask, sizes, waves)
+    residual_power = sum(
+        _power(m[i : i + 16] - mean_mask, sizes, waves) * len(m[i : i + 16]) for i in range(0, len(m), 16)
     ) / len(m)
-    total = max(steady_power.sum() + moving_power.sum(), 1e-300)
-    powers = (place(np.fft.rfftn(power / total).real, device) for power in (steady_power, moving_power))
+    total = max(mean_power.sum() + residual_power.sum(), 1e-300)
+    powers = (place(np.fft.rfftn(power / total).real, device) for power in (mean_power, residual_power))
     return partial(_mixed_waves, axes, waves, *powers)
 
 
 def _power(m: Any, sizes: list[int], waves: list[int]) -> Any:
-    """Power of a mask at each difference of waves, mean over rows and whatever is no wave."""
+    """Power spectrum of a mask along the cosine axes, averaged over the other axes."""
     power = np.abs(np.fft.fftn(m, sizes, axes=waves)) ** 2
     return power.mean(axis=tuple(i for i in range(m.ndim) if i not in waves))
 
 
-def _convolved(Q: Any, wave: Any, waves: list[int], axes: tuple[Axis, ...]) -> Any:
-    """Q, mirrored at both ends of its waves, averaged with the weights whose transform is `wave`."""
+def _convolved(Q: Any, spectrum: Any, waves: list[int], axes: tuple[Axis, ...]) -> Any:
+    """Q, reflected at both ends of its cosine axes, convolved with the weights of this Fourier spectrum."""
     xp = namespace(Q)
     sizes = [axes[i].size for i in waves]
     for i in waves:
         before = (slice(None),) * i
         last, mirrored = Q[(*before, slice(-1, None))], xp.flip(Q[(*before, slice(1, None))], axis=i)
         Q = xp.concat([Q, last, mirrored], axis=i)
-    shaped = wave.reshape([1] + [wave.shape[waves.index(i)] if i in waves else 1 for i in range(1, Q.ndim)])
+    shaped = spectrum.reshape(
+        [1] + [spectrum.shape[waves.index(i)] if i in waves else 1 for i in range(1, Q.ndim)]
+    )
     mixed = xp.fft.irfftn(xp.fft.rfftn(Q, axes=waves) * shaped, s=[2 * n for n in sizes], axes=waves)
     return mixed[tuple(slice(0, axis.size) if i in waves else slice(None) for i, axis in enumerate(axes))]

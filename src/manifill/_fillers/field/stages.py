@@ -1,12 +1,12 @@
-"""Filling a field, in stages that learn more and more from its rows.
+"""Fill a field in stages, which differ in the harmonics of the rows.
 
-1. *columns*: every row for itself, with variances of the columns' harmonics that all rows share.
-2. *time*: where rows have moments, on harmonics along time.
-3. *similar rows*, twice: on the geometric harmonics of the rows, the eigenvectors of a Gaussian kernel
-   between the rows as they are filled by then: the paper's kernel, with the columns' layout beside it.
+1. *columns*: rows are independent, with variances of the columns' harmonics that all rows share.
+2. *time*, if rows have times: harmonics along time.
+3. *similar rows*, twice: the geometric harmonics of the rows, which are the eigenvectors of a Gaussian kernel
+   between the rows as filled so far. This is the paper's kernel, combined with the layout of the columns.
 
-In each the variances T are learned by expectation and maximisation: expect the missing entries, add one draw
-of how far off they may be, and take the mean power of every cell of harmonics.
+Each stage learns the variances T by stochastic expectation–maximisation: compute the conditional mean of the
+missing entries, add one draw about it, and take the mean squared coefficient in every cell of harmonics.
 """
 
 import logging
@@ -31,30 +31,33 @@ from manifill.layouts import Layout, Learned
 
 _log = logging.getLogger(__name__)
 
-# How exactly entries are expected while variances are learned, and at last; in standard deviations.
-_ROUGHLY, _EXACTLY = 0.1, 0.03
-# Pseudo-count of coefficients that the variances of the round before stand for.
+# Tolerance of the conditional mean while variances are learned, and of the final one, in conditional standard
+# deviations. Set by hand, not tuned.
+_LEARNING_TOL, _FINAL_TOL = 0.1, 0.03
+# Number of coefficients that the previous round's variance of a cell counts as. Set by hand, not tuned.
 _PSEUDO_COUNT = 2.0
-# Variances are no less than this, of the field's: what single and double precision can tell from zero.
+# Lower bound on variances, relative to that of the field. Smaller ones are lost in the rounding of the dtype.
 _MIN_VARIANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-10}
-# A start for the variances of columns' harmonics: (κ² + roughness)^−2, the smoothness of thin plates.
-_FLAT = 0.1**2
-# Bandwidth of the Gaussian kernel between rows, in medians of their distances.
+# κ² in the initial variances of the columns' harmonics, (κ² + roughness)^−2, the spectrum of a thin plate
+# spline. Set by hand, not tuned.
+_KAPPA_SQUARED = 0.1**2
+# Bandwidth of the Gaussian kernel between rows, in medians of their distances. In a prototype, .35 to .5 was
+# best on Olivetti faces.
 _BANDWIDTH = 0.5
 KERNEL = Gaussian(MedianDistance(_BANDWIDTH))
-# Entries up to which double precision costs next to nothing.
-_SMALL = 2**18
+# Tables of up to this many entries are filled in double precision.
+_MAX_DOUBLE_ENTRIES = 2**18
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What rows have to do with each other.
+    """One stage of the filling.
 
     Attributes
     ----------
-    name : of the fill.
-    axis : the rows' harmonics, given the problem and the fill so far (n, ...).
-    rounds : how often variances are learned.
+    name : name of its fill.
+    axis : function from the problem and the fill so far (n, ...) to the harmonics of the rows.
+    rounds : number of rounds in which the variances are learned.
     """
 
     name: str
@@ -67,7 +70,7 @@ def _separate_rows(problem: Problem, Z: Any) -> Axis:
 
 
 def _rows_in_time(problem: Problem, Z: Any) -> Axis:
-    """Cosines at even steps; else eigenvectors of exp(−|t − t'| / τ), which are nearly that, τ ten steps."""
+    """Cosines if times are evenly spaced; else eigenvectors of exp(−|t − t'| / τ), τ = 10 median steps."""
     times = problem.times
     steps = np.diff(times)
     if not len(steps) or np.allclose(steps, steps[0], rtol=1e-3, atol=0):
@@ -88,7 +91,7 @@ SIMILAR_ROWS_AGAIN = Stage("similar rows, again", _similar_rows, 1)
 
 
 def stages_for(problem: Problem) -> tuple[Stage, ...]:
-    """Stages that make sense for these rows."""
+    """The stages that apply to these rows."""
     if len(problem.M) <= 2:
         return (COLUMNS,)
     in_time = () if problem.moments is None else (TIME,)
@@ -97,11 +100,12 @@ def stages_for(problem: Problem) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FieldFill(Fill):
-    """A fill after a stage, with the field and variances that gave it; None where rows are in many parts.
+    """The fill of a stage.
 
     Attributes
     ----------
-    parts : the rows that were filled together.
+    field, variances : the field and T that gave it; None if the rows were filled in several parts.
+    parts : the parts of rows that were each filled together.
     """
 
     field: Field | None = None
@@ -111,11 +115,11 @@ class FieldFill(Fill):
 
 @dataclass(frozen=True)
 class FieldFiller:
-    """Both geometries at once: fills of every stage.
+    """Fills a table as a Gaussian field on rows and columns; yields the fill of every stage.
 
     Attributes
     ----------
-    stages : to run, one after the other.
+    stages : stages to run, in this order.
     """
 
     stages: tuple[Stage, ...]
@@ -127,28 +131,28 @@ class FieldFiller:
         return self.stages[-1].name
 
     def only(self, names: set[str]) -> "FieldFiller | None":
-        """The stages up to the last of these names; None where there is none."""
+        """A filler with the stages up to the last one named; None if no stage has one of these names."""
         last = max((i for i, stage in enumerate(self.stages) if stage.name in names), default=-1)
         return FieldFiller(self.stages[: last + 1]) if last >= 0 else None
 
     def steps(
         self, problem: Problem, rng: np.random.Generator, run: Run, start: Fill | None
     ) -> Iterator[FieldFill]:
-        whole = tuple(parts(len(problem.M), MAX_ROWS, rng, in_order=problem.moments is not None))
-        if len(whole) == 1:
+        pieces = tuple(parts(len(problem.M), MAX_ROWS, rng, in_order=problem.moments is not None))
+        if len(pieces) == 1:
             for fill in fill_stages(problem, self.stages, rng, run):
-                yield replace(fill, parts=whole)
+                yield replace(fill, parts=pieces)
             return
         found = np.zeros((len(self.stages), *problem.shape))
-        for part in whole:
+        for part in pieces:
             for i, fill in enumerate(fill_stages(problem.take(part.rows), self.stages, rng, run)):
-                found[i, part.rows] += part.spread(fill.Z)
+                found[i, part.rows] += part.weighted(fill.Z)
         for stage, Z in zip(self.stages, found, strict=True):
-            yield FieldFill(problem, np.where(problem.M, Z, problem.Z), name=stage.name, parts=whole)
+            yield FieldFill(problem, np.where(problem.M, Z, problem.Z), name=stage.name, parts=pieces)
 
     def residuals(self, fill: FieldFill, rng: np.random.Generator, run: Run) -> Array:
-        """(n, d), one draw of how far the fill may be off, entries of similar rows and columns together."""
-        off, together = np.zeros(fill.problem.shape), np.zeros(len(fill.Z))
+        """One draw (n, d) of the errors of the fill, correlated between similar rows and columns."""
+        drawn, squares = np.zeros(fill.problem.shape), np.zeros(len(fill.Z))
         up_to = self.only({fill.name}) or self
         for part in fill.parts:
             one = fill
@@ -156,11 +160,11 @@ class FieldFiller:
                 *_, one = fill_stages(fill.problem.take(part.rows), up_to.stages, rng, run)
             assert one.field is not None
             with Workers(run.n_jobs):
-                drawn = to_numpy(one.field.deviation(one.variances, rng, 0.1)).reshape(len(part.rows), -1)
-            off[part.rows] += part.spread(drawn)
-            together[part.rows] += part.share**2
-        # Where parts overlap two draws are averaged, which vary less than one.
-        return np.asarray(off / np.sqrt(together)[:, None] * fill.problem.scaling.weight)
+                draw = to_numpy(one.field.deviation(one.variances, rng, 0.1)).reshape(len(part.rows), -1)
+            drawn[part.rows] += part.weighted(draw)
+            squares[part.rows] += part.share**2
+        # Where parts overlap, the weighted mean of independent draws has Σ share² of the variance of one.
+        return np.asarray(drawn / np.sqrt(squares)[:, None] * fill.problem.scaling.weight)
 
     def extension(self, fill: Fill, run: Run) -> "FieldExtension | None":
         layout = fill.problem.layout
@@ -170,7 +174,7 @@ class FieldFiller:
 def fill_stages(
     problem: Problem, plan: tuple[Stage, ...], rng: np.random.Generator, run: Run
 ) -> Iterator[FieldFill]:
-    """Fill stage by stage, each starting from the fill of the one before."""
+    """Fill stage by stage, each starting from the fill of the previous one."""
     fill = FieldFill(problem, problem.Z, name="start")
     for stage in plan:
         began = time.monotonic()
@@ -188,8 +192,8 @@ def _filled(
 ) -> FieldFill:
     layout = _layout(problem)
     n, d = problem.shape
-    dtype = np.dtype(np.float64 if n * d <= _SMALL else np.float32)
-    shape, least = (n, *layout.shape(d)), _MIN_VARIANCE[dtype]
+    dtype = np.dtype(np.float64 if n * d <= _MAX_DOUBLE_ENTRIES else np.float32)
+    shape, floor = (n, *layout.shape(d)), _MIN_VARIANCE[dtype]
     flat = before.Z / problem.scaling.weight
     values = flat.reshape(shape).astype(dtype)
     axes = (stage.axis(problem, values), *layout.axes(flat, problem.M))
@@ -199,18 +203,19 @@ def _filled(
     if before.variances is not None:
         Z = field.placed(values)
         learned = before.variances.mean(0)[None]
-        x, shares = missing * Z, field.variances(field.harmonics(Z) ** 2, learned, _PSEUDO_COUNT, least)
-        # A fill is smoother than what it fills. So of it only the shares of the rows' harmonics are taken.
+        x, shares = missing * Z, field.variances(field.harmonics(Z) ** 2, learned, _PSEUDO_COUNT, floor)
+        # A fill is smoother than the data, so the variances of the columns' harmonics stay as learned. Only
+        # their division among the rows' harmonics is estimated from the fill.
         T = shares / shares.mean(0)[None] * learned
     for number in range(stage.rounds):
         if run.time_is_up:
             break
         _log.info("%s: round %d of %d", stage.name, number + 1, stage.rounds)
-        x = field.mean(Y, T, _ROUGHLY, x)
-        drawn = field.harmonics(Y + x + field.deviation(T, rng, 2 * _ROUGHLY))
-        T = field.variances(drawn**2, T, _PSEUDO_COUNT, least)
-    _log.info("%s: the fill itself", stage.name)
-    x = field.mean(Y, T, _EXACTLY, x)
+        x = field.mean(Y, T, _LEARNING_TOL, x)
+        drawn = field.harmonics(Y + x + field.deviation(T, rng, 2 * _LEARNING_TOL))
+        T = field.variances(drawn**2, T, _PSEUDO_COUNT, floor)
+    _log.info("%s: final fill", stage.name)
+    x = field.mean(Y, T, _FINAL_TOL, x)
     filled = to_numpy(Y + x).reshape(n, d).astype(np.float64)
     if stage == COLUMNS:
         filled = _with_empty_rows(filled, problem)
@@ -225,14 +230,14 @@ def _layout(problem: Problem) -> Layout:
 def _first_variances(axes: tuple[Axis, ...]) -> npt.NDArray[Any]:
     roughness = np.zeros((1,) * len(axes))
     for i, axis in enumerate(axes):
-        if i:  # rows do not count: their variances are those of a fill
+        if i:  # not the rows: their variances are learned from the previous fill
             roughness = roughness + axis.roughness.reshape([-1 if j == i else 1 for j in range(len(axes))])
-    T = (_FLAT + roughness) ** -2.0
+    T = (_KAPPA_SQUARED + roughness) ** -2.0
     return np.asarray(T / T.mean() + 1e-3)
 
 
 def _affinities(Z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """`KERNEL` between rows, centred, with a constant part: the mean of all rows is a harmonic."""
+    """`KERNEL` between rows, centred, plus a constant, so that the mean of all rows is a harmonic."""
     flat = Z.reshape(len(Z), -1)
     products = symmetric_product(flat, np.ascontiguousarray(flat.T)).astype(np.float64)
     squares = np.diag(products)
@@ -245,7 +250,7 @@ def _affinities(Z: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _with_empty_rows(Z: Array, problem: Problem) -> Array:
-    """Rows without any known value: between those before and after them in time, or the mean of all rows."""
+    """Fill rows without any known value: by interpolation in time, or by the mean of the other rows."""
     empty = problem.M.all(axis=1)
     if not empty.any() or empty.all():
         return Z
@@ -261,37 +266,37 @@ def _with_empty_rows(Z: Array, problem: Problem) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class FieldExtension:
-    """What fills new rows of homogeneous columns: the columns' layout, and the mean of the fitted rows."""
+    """Fills new rows of homogeneous columns, from the columns' layout and the mean of the fitted rows."""
 
     fill: Fill
     run: Run
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
-        """Fill rows (m, d) where they are NaN; with nothing observed, by the mean of the fitted rows."""
+        """Fill rows (m, d) where they are NaN; rows with nothing observed get the mean of the fitted rows."""
         mean, learned = self._learned
-        whole = np.array(given)
+        completed = np.array(given)
         with Workers(self.run.n_jobs):
             for i in np.flatnonzero(np.isnan(given).any(axis=1)):
                 row = given[i] - mean
-                filled = np.zeros(given.shape[1]) if np.isnan(row).all() else self._expected(row, learned)
-                whole[i] = np.clip(filled + mean, *self.fill.problem.bounds)
-        return np.where(np.isnan(given), whole, given)
+                filled = np.zeros(given.shape[1]) if np.isnan(row).all() else self._filled_row(row, learned)
+                completed[i] = np.clip(filled + mean, *self.fill.problem.bounds)
+        return np.where(np.isnan(given), completed, given)
 
     @cached_property
     def _learned(self) -> tuple[Array, FieldFill]:
-        """The mean of the fitted rows, and what is learned of their columns around it."""
+        """The mean of the fitted rows, and the *columns* stage fitted to their deviations from it."""
         fitted = self.fill.problem
         mean = self.fill.X.astype(np.float64).mean(axis=0)
         problem = fitted.like(fitted.given - mean, bounds=None)
         return mean, next(fill_stages(problem, (COLUMNS,), np.random.default_rng(0), self.run))
 
-    def _expected(self, row: Array, learned: FieldFill) -> Array:
-        """One row (d,) less the mean, with expected values where it is missing."""
+    def _filled_row(self, row: Array, learned: FieldFill) -> Array:
+        """One row (d,), less the mean, with the conditional mean where it is missing."""
         assert learned.field is not None
         scaling, shape = learned.problem.scaling, learned.field.missing.shape[1:]
         M = np.isnan(row).reshape(1, *shape)
         field = Field((separate(1), *learned.field.axes[1:]), M, learned.field.dtype, self.run.device)
         standard = scaling.standardise(np.where(np.isnan(row), 0.0, row)).reshape(M.shape)
         Y = field.placed(np.where(M, 0.0, standard))
-        filled = to_numpy(Y + field.mean(Y, learned.variances, _EXACTLY))
+        filled = to_numpy(Y + field.mean(Y, learned.variances, _FINAL_TOL))
         return np.asarray(scaling.restore(filled.reshape(-1).astype(np.float64)))

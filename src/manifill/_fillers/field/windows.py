@@ -1,4 +1,4 @@
-"""Windows of one direction that overlap, so that one can fade into the next; and parts of a table's rows."""
+"""Overlapping windows along one axis, which are cross-faded; and parts of the rows of a long table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ import numpy.typing as npt
 from manifill._arrays import Array, Indices
 
 MAX_ROWS = 2500
-"""Rows that are compared with each other at a time, for each a row of a matrix."""
+"""Maximum number of rows that are filled together, with a kernel matrix of rows × rows."""
 
-# Rows where parts overlap that are in order.
+# Rows by which consecutive parts overlap, if rows have an order. Set by hand, not tuned.
 _OVERLAP = 100
 
 
 @dataclass(frozen=True)
 class Window:
-    """A slice of one direction, and how much each place in it counts where windows overlap."""
+    """Positions [first, last) of an axis; the first `fade_in` and last `fade_out` overlap other windows."""
 
     first: int
     last: int
@@ -32,6 +32,7 @@ class Window:
 
     @property
     def ramp(self) -> npt.NDArray[Any]:
+        """Weight of each position: 1, with linear ramps in the overlaps."""
         ramp = np.ones(self.last - self.first)
         up = (np.arange(self.fade_in) + 1) / (self.fade_in + 1)
         down = (np.arange(self.fade_out) + 1) / (self.fade_out + 1)
@@ -40,12 +41,12 @@ class Window:
         return ramp
 
 
-def windows(size: int, most: int, overlap: int) -> list[Window]:
-    """Windows of even width, about `most`, that cover `size` places and overlap by `overlap`."""
-    if size <= 1.25 * most:
+def windows(size: int, width: int, overlap: int) -> list[Window]:
+    """Windows of equal width, about `width`, that cover `size` positions and overlap by `overlap`."""
+    if size <= 1.25 * width:
         return [Window(0, size, 0, 0)]
-    overlap = min(overlap, most // 2)
-    count = -(-(size - overlap) // (most - overlap))
+    overlap = min(overlap, width // 2)
+    count = -(-(size - overlap) // (width - overlap))
     edges = np.linspace(0, size - overlap, count + 1).round().astype(int)
     return [
         Window(first, after + overlap, overlap * (i > 0), overlap * (i < count - 1))
@@ -55,19 +56,19 @@ def windows(size: int, most: int, overlap: int) -> list[Window]:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows that are filled together, and how much each counts: where parts overlap, they fade."""
+    """Rows that are filled together, and the weight of each (`share`), below 1 where parts overlap."""
 
     rows: Indices
     share: Array
 
-    def spread(self, Z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Rows of this part, weighted by their share."""
+    def weighted(self, Z: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Z of the rows of this part, times their weights."""
         return np.asarray(Z * self.share.reshape(-1, *[1] * (Z.ndim - 1)).astype(Z.dtype))
 
 
-def parts(n: int, most: int, rng: np.random.Generator, *, in_order: bool) -> Iterator[Part]:
-    """All of n rows where they are no more than about `most`; else windows of them in order, or at random."""
-    places = windows(n, most, _OVERLAP if in_order else 0)
-    order = np.arange(n) if in_order or len(places) == 1 else rng.permutation(n)
-    for place in places:
-        yield Part(np.sort(order[place.slice]), place.ramp)
+def parts(n: int, width: int, rng: np.random.Generator, *, in_order: bool) -> Iterator[Part]:
+    """Parts of about `width` of n rows: overlapping windows if `in_order`, else random subsets."""
+    all_windows = windows(n, width, _OVERLAP if in_order else 0)
+    order = np.arange(n) if in_order or len(all_windows) == 1 else rng.permutation(n)
+    for window in all_windows:
+        yield Part(np.sort(order[window.slice]), window.ramp)

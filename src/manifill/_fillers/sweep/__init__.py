@@ -1,4 +1,4 @@
-"""Iterated geometric harmonics: sweeps over the columns of a table until its fill settles."""
+"""Iterated geometric harmonics: sweeps over the columns of a table until the fill converges."""
 
 from manifill._fillers.sweep.ensemble import Component, Ensemble
 from manifill._fillers.sweep.filler import Sweeper

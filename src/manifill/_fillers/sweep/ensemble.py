@@ -1,4 +1,4 @@
-"""How a column is extended: by one kernel and solver, or by the weighted mean of several."""
+"""Ensembles: a column is extended by one kernel and solver, or by the weighted sum of several."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Component:
-    """One way of extending, and its weight among the others."""
+    """One kernel and solver, with its weight in the ensemble."""
 
     kernel: Kernel
     solver: AnySolver
@@ -34,9 +34,9 @@ class Ensemble:
 
     Attributes
     ----------
-    components : at least one; their solvers are of one kind.
-    shrinkage : (d,), the share of the extension of each column that is taken for its fill, the rest being
-        the mean: 0 where nothing can be learned. None is 1 for all.
+    components : at least one; their solvers are of one type.
+    shrinkage : (d,), factor from 0 to 1 by which the extension of each column is shrunk towards the column
+        mean: 0 for a column that cannot be predicted. None for 1 everywhere.
     """
 
     components: tuple[Component, ...]
@@ -47,19 +47,19 @@ class Ensemble:
             require_compatible(component.kernel, component.solver)
             if isinstance(component.kernel, Precomputed):
                 raise IncompatibleKernel(
-                    "A precomputed kernel has no columns to leave out, which filling a table needs; use "
-                    "another kernel, or GeometricHarmonics to extend a function with it."
+                    "A precomputed kernel has no columns to leave out, so it cannot fill a table. Use "
+                    "another kernel, or extend a function with GeometricHarmonics."
                 )
         kinds = {(type(component.solver), component.kernel.additive) for component in self.components}
         if len(kinds) != 1:
             raise IncompatibleKernel(
-                "Components of an ensemble must have solvers of one kind, and kernels that all are, or are "
-                f"not, sums over columns; got {', '.join(map(str, self.components)) or 'no component'}."
+                "Components of an ensemble must have solvers of one kind, and all or none of their kernels "
+                f"must be sums over columns; got {', '.join(map(str, self.components)) or 'no component'}."
             )
 
     @classmethod
     def of(cls, kernel: Kernel, solver: AnySolver) -> "Ensemble":
-        """One kernel and one solver."""
+        """An ensemble of one kernel and one solver."""
         return cls((Component(kernel, solver),))
 
     def __str__(self) -> str:
@@ -67,37 +67,37 @@ class Ensemble:
 
     @property
     def main(self) -> Component:
-        """The component of most weight."""
+        """The component with the largest weight."""
         return max(self.components, key=lambda component: component.weight)
 
     @property
     def solver(self) -> AnySolver:
-        """The kind of solver all components have, with the numbers of the first."""
+        """The solver of the first component; all components have solvers of this type."""
         return self.components[0].solver
 
     @property
     def additive(self) -> bool:
-        """Are the kernels sums over columns?"""
+        """True if the kernels are functions of sums over columns."""
         return self.components[0].kernel.additive
 
     @property
     def statistics(self) -> tuple[PairStatistic, ...]:
-        """All that the kernels want to know of a pair of rows."""
+        """The pair statistics that the kernels need, without duplicates."""
         return tuple(dict.fromkeys(s for component in self.components for s in component.kernel.statistics))
 
     def each(self, extend: Callable[[Component], Result], device: str | None = None) -> list[Result]:
-        """The function of every component, side by side on a processor where there are several."""
-        alone = len(self.components) == 1 or device is not None
+        """`extend` applied to every component; in parallel threads unless on a device."""
+        serial = len(self.components) == 1 or device is not None
         return (
-            [extend(component) for component in self.components] if alone else share(extend, self.components)
+            [extend(component) for component in self.components] if serial else share(extend, self.components)
         )
 
     @property
     def unshrunk(self) -> "Ensemble":
-        """The same without shrinkage: weights that add up to 1, for all columns."""
+        """The same without shrinkage, with weights scaled to sum to 1."""
         total = sum(component.weight for component in self.components)
         return Ensemble(tuple(replace(one, weight=one.weight / total) for one in self.components))
 
     def shrinkage_of(self, columns: Indices) -> Array:
-        """(b,), the share of the extension of these columns that their fills take."""
+        """(b,), the shrinkage factors of these columns."""
         return np.ones(len(columns)) if self.shrinkage is None else self.shrinkage[columns]

@@ -1,4 +1,4 @@
-"""Sweeps over a long table, with affinities to landmarks only: the cost grows in proportion to the rows."""
+"""Sweeps over a long table with affinities to landmarks only: the cost is linear in the number of rows."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -17,18 +17,19 @@ from manifill._threads import share
 from manifill.kernels import Kernel, Pairs, PairStatistic
 from manifill.solvers import Landmarks, NormalEquations, Report
 
-# Affinities held at a time: 32 MB.
+# Affinities in memory at a time: 32 MB.
 _CHUNK = 2**22
-# Pairs of rows and landmarks up to which their statistics are kept, 8 bytes each; else they are found anew.
-_MOST_KEPT = 2**25
-# Pieces in which products are summed, whatever the number of threads, so that the sum is the same.
+# Pairs of rows and landmarks up to which a ledger keeps their statistics, 8 bytes each. With more they are
+# recomputed.
+_MAX_LEDGER_PAIRS = 2**25
+# Pieces in which products are summed. Fixed, so that the rounding does not depend on the number of threads.
 _PIECES = 8
 
 
 class LandmarkSweeps:
-    """The six steps with K[:, L] in place of K, for landmarks L among the rows.
+    """The paper's six steps with K[:, L] in place of K, for landmarks L among the rows.
 
-    Nothing larger than a chunk of rows × landmarks is held, unless the ledger of all of them is small.
+    At most a chunk of rows × landmarks is in memory, or the ledger of all of them if it is small.
     """
 
     def __init__(
@@ -42,12 +43,12 @@ class LandmarkSweeps:
         self.problem, self.blocks, self.ensemble = problem, blocks, ensemble
         self.solver = solver = cast(Landmarks, ensemble.solver)
         n = len(problem.Z)
-        self.landmarks = _chosen(problem.Z, solver, rng)
-        self.sample = rng.permutation(n)  # in this order known rows are fitted to, as many as `solver.rows`
-        self.keep_ledger = ensemble.additive and n * len(self.landmarks) <= _MOST_KEPT
+        self.landmarks = _choose_landmarks(problem.Z, solver, rng)
+        self.sample = rng.permutation(n)  # the first `solver.rows` known rows in this order are fitted
+        self.keep_ledger = ensemble.additive and n * len(self.landmarks) <= _MAX_LEDGER_PAIRS
 
     def sweep(self, Z: Array, blocks: Sequence[Block], deadline: float) -> tuple[Array, Findings] | None:
-        """Visit every block once; None if the deadline passed on the way."""
+        """Visit every block once; None if the deadline passed during the sweep."""
         findings = Findings()
         lowest, highest = self.problem.standard_bounds
         table = self._table(Z)
@@ -73,7 +74,7 @@ class LandmarkSweeps:
         return table.Z, findings
 
     def fitted(self, Z: Array) -> Coefficients:
-        """For every block the tuned kernels and the coefficients (m, |block|) of the landmarks."""
+        """For every block, the tuned kernels and the coefficients (m, |block|) of the landmarks."""
         table = self._table(Z)
         varying = self.problem.scaling.std > 0
         fits = []
@@ -90,14 +91,14 @@ class LandmarkSweeps:
             fits.append(tuple(fit))
         return Coefficients(Z[self.landmarks], tuple(fits))
 
-    def _table(self, Z: Array) -> "KeptTable | StreamedTable":
-        kind = KeptTable if self.keep_ledger else StreamedTable
+    def _table(self, Z: Array) -> "LedgerTable | StreamedTable":
+        kind = LedgerTable if self.keep_ledger else StreamedTable
         return kind(self.ensemble.statistics, Z, self.landmarks)
 
     def _coefficients(
-        self, table: "KeptTable | StreamedTable", tuned: Kernel, component: Component, column: int
+        self, table: "LedgerTable | StreamedTable", tuned: Kernel, component: Component, column: int
     ) -> tuple[Array, Report]:
-        """C with K[:, L] c the component's share in the fill of the column."""
+        """Coefficients c (m,): K[:, L] c is the component's contribution to the fill of the column."""
         solver = cast(Landmarks, component.solver)
         known = self.sample[~self.problem.M[self.sample, column]][: solver.rows]
         equations = NormalEquations(len(self.landmarks))
@@ -106,14 +107,14 @@ class LandmarkSweeps:
             for products in share(_product, np.array_split(K, _PIECES)):
                 equations.products += products
             equations.projections += K.T @ self.problem.Z[rows, column]
-        among = tuned(table.among())
+        K_landmarks = tuned(table.among())
         with blame_kernel(component.kernel, solver):
-            c, report = equations.solve(among, solver.ridge)
+            c, report = equations.solve(K_landmarks, solver.ridge)
         return component.weight * self.ensemble.shrinkage_of(np.array([column])) * c, report
 
 
 class StreamedTable:
-    """Rows whose pairs with the landmarks are computed when asked for, without the columns taken out."""
+    """A table whose pairs with the landmarks are computed when needed, without the columns taken out."""
 
     def __init__(self, statistics: tuple[PairStatistic, ...], Z: Array, landmarks: Indices) -> None:
         self.Z, self.landmarks, self.statistics = Z.copy(), landmarks, statistics
@@ -138,8 +139,8 @@ class StreamedTable:
             self.Z[rows, column] = values
 
 
-class KeptTable:
-    """Rows whose pairs with the landmarks are kept in a ledger."""
+class LedgerTable:
+    """A table whose pairs with the landmarks are kept in a ledger."""
 
     def __init__(self, statistics: tuple[PairStatistic, ...], Z: Array, landmarks: Indices) -> None:
         self.landmarks = landmarks
@@ -180,8 +181,8 @@ def _chunks(rows: Indices, width: int) -> Iterator[Indices]:
         yield rows[first : first + size]
 
 
-def _chosen(Z: Array, solver: Landmarks, rng: np.random.Generator) -> Indices:
-    """Landmarks among the rows of Z, in their order."""
+def _choose_landmarks(Z: Array, solver: Landmarks, rng: np.random.Generator) -> Indices:
+    """Landmarks among the rows of Z, as sorted indices: at random, or spread out as in k-means++."""
     n, m = len(Z), min(solver.count, len(Z))
     if m == n or solver.choice == "random":
         return np.sort(rng.permutation(n)[:m])
@@ -192,7 +193,7 @@ def _chosen(Z: Array, solver: Landmarks, rng: np.random.Generator) -> Indices:
     while len(chosen) < m:
         squared = np.minimum(squared, ((rows - rows[chosen[-1]]) ** 2).sum(axis=1))
         total = np.cumsum(squared)
-        if not total[-1] > 0:  # the rest coincides with landmarks
+        if not total[-1] > 0:  # all other rows coincide with landmarks
             break
         chosen.append(int(np.searchsorted(total, rng.random() * total[-1], side="right")))
     return np.sort(sample[np.minimum(chosen, len(rows) - 1)])

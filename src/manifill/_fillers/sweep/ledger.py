@@ -1,4 +1,4 @@
-"""The running totals of the pair statistics, so that leaving columns out is a subtraction."""
+"""Running totals of the pair statistics, so that leaving columns out is a subtraction."""
 
 from collections.abc import Mapping
 
@@ -16,10 +16,10 @@ class Ledger:
 
     Parameters
     ----------
-    statistics : what to keep totals of; for kernels that are not sums over columns there is none, and
-        the rows themselves are handed out instead.
-    left : (n, d) rows, whose columns change.
-    right : (m, d) rows to pair them with; None: the left rows themselves.
+    statistics : pair statistics to keep totals of. Kernels that are not sums over columns have none; they
+        get the rows themselves instead.
+    left : (n, d), rows whose columns change.
+    right : (m, d), rows to pair them with; None for the left rows themselves.
     """
 
     def __init__(
@@ -28,14 +28,14 @@ class Ledger:
         self.left = namespace(left).asarray(left, copy=True)
         self.right = self.left if right is None else right
         self.same = right is None
-        whole = Pairs.of(self.left, right, statistics=statistics)
-        self._totals: Mapping[PairStatistic, Array] = whole.totals
-        self._left_own = whole.left_own
-        self._right_own = whole.right_own
+        pairs = Pairs.of(self.left, right, statistics=statistics)
+        self._totals: Mapping[PairStatistic, Array] = pairs.totals
+        self._left_own = pairs.left_own
+        self._right_own = pairs.right_own
         self.statistics = statistics
-        # What a subtraction leaves of something that vanishes is rounding, of either sign. It must not be
-        # taken for distance, or where hardly a column is left it is all there is. Each row has its own
-        # measure of it, so that a row far out does not blur the others.
+        # Where a total should become zero, the subtraction leaves a rounding error of either sign. It must
+        # not be taken for a distance: with few columns left it would dominate. Each row has its own
+        # threshold, so that an outlying row does not affect the others.
         self._rounding = {
             s: 1e-13 * namespace(left).max(total, axis=1, keepdims=True) for s, total in self._totals.items()
         }
@@ -44,7 +44,7 @@ class Ledger:
         ]
 
     def take_out(self, block: Block) -> Pairs:
-        """The pairs as they are without these columns. Valid until the columns are put back."""
+        """The pairs without these columns. Valid until the columns are put back."""
         self._account(block, -1)
         for s in self.statistics:
             if s.nonnegative:
@@ -74,7 +74,7 @@ class Ledger:
         right = left if self.same else self.right[:, block]
         for s in self.statistics:
             s.add(self._totals[s], left, right, sign)
-            if s.nonnegative:  # a distance, which is zero of a row with itself
+            if s.nonnegative:  # a distance, which is zero between a row and itself
                 continue
             self._left_own[s][:, 0] += sign * s.own(left)
             self._right_own[s][0, :] += sign * s.own(right)
@@ -85,7 +85,7 @@ class Ledger:
 
 
 def _drop_small(total: Array, rounding: Array) -> None:
-    """Set to zero, in place, what is no larger than its row's rounding."""
+    """Set to zero, in place, totals up to the rounding threshold of their row."""
 
     def drop(rows: slice) -> None:
         drop_small(total[rows], rounding[rows])

@@ -1,4 +1,4 @@
-"""Sweeps over a long table, every missing entry extended from its nearest known rows alone."""
+"""Sweeps over a long table that extend each missing entry from its nearest known rows only."""
 
 import time
 from collections.abc import Sequence
@@ -18,28 +18,29 @@ from manifill._problem import Problem
 from manifill._threads import share
 from manifill.errors import NotPositiveDefinite
 from manifill.kernels import Kernel, Pairs
-from manifill.kernels.bandwidth import SAMPLE, spread_out
+from manifill.kernels.bandwidth import SAMPLE, evenly_spaced
 from manifill.solvers import Local, Report, Ridge
 from manifill.solvers.ridge import mean_diagonal
 
-# Near rows sought for each row, in units of k, and searches a sweep, each without the columns it serves.
-# Measured on 4,000 letters, six sweeps, RMSE: one search for 2.5 k .471, for 5 k .454, for 10 k .451; two
-# searches for 2.5 k .457, for 5 k .446; four for 2.5 k .448; a search for every column .447.
-_SOUGHT = 4
+# Candidates for the k nearest neighbours of a row, in units of k; and neighbour searches per sweep, each
+# without the columns it is used for. RMSE on 4,000 rows of letter, six sweeps: one search for 2.5 k .471,
+# for 5 k .454, for 10 k .451; two searches for 2.5 k .457, for 5 k .446; four for 2.5 k .448; one search for
+# every column .447.
+_CANDIDATES_PER_K = 4
 _SEARCHES = 2
-# Affinities held at a time, so that they stay in a core's cache.
-_CACHED = 65_536
+# Affinities that one thread holds at a time, to fit a core's cache.
+_CHUNK = 65_536
 
 
 class LocalSweeps:
-    """The six steps, for one missing entry at a time and with its k nearest known rows as A."""
+    """The paper's six steps for one missing entry at a time, with its k nearest known rows as A."""
 
     def __init__(self, problem: Problem, blocks: tuple[Block, ...], ensemble: Ensemble) -> None:
         self.problem, self.blocks, self.ensemble = problem, blocks, ensemble
         self.solver = cast(Local, ensemble.solver)
 
     def sweep(self, Z: Array, blocks: Sequence[Block], deadline: float) -> tuple[Array, Findings] | None:
-        """Visit every block once; None if the deadline passed on the way."""
+        """Visit every block once; None if the deadline passed during the sweep."""
         findings = Findings()
         problem, Z = self.problem, Z.copy()
         for part in parts_of(list(blocks)):
@@ -53,50 +54,53 @@ class LocalSweeps:
                     if time.monotonic() >= deadline:
                         return None
                     missing = np.flatnonzero(problem.M[:, column])
-                    Z[missing, column], report = self.extended(  # 2.–6. with these few rows
+                    Z[missing, column], report = self.extended(  # 2.–6. on the nearest rows
                         rows,
                         missing,
-                        self.with_stand_by(near[missing], column),
+                        self.with_fallback(near[missing], column),
                         ~problem.M[:, column],
                         problem.Z[:, column],
                         column,
                         tuned,
                     )
                     findings.add(tuned[0].kernel.scale, [report])
-            del near  # of a million rows 640 MB, before the next search makes as much
+            del near  # 640 MB for a million rows: freed before the next search
         return Z, findings
 
     def near_rows(self, Z: Array, left_out: list[Block]) -> Indices:
-        """(n, c): rows near each row in the columns that are not left out."""
-        n, n_sought = len(Z), self.n_sought(len(Z))
-        if n_sought == n:
+        """(n, c), the candidate neighbours of each row, by distance in the columns that are not left out."""
+        n, n_candidates = len(Z), self.n_candidates(len(Z))
+        if n_candidates == n:
             return np.broadcast_to(np.arange(n), (n, n))
         others = np.delete(Z, np.concatenate(left_out), axis=1)
-        return NearRows.of(others if others.shape[1] else Z).each(n_sought)
+        return NearRows.of(others if others.shape[1] else Z).each(n_candidates)
 
-    def n_sought(self, n: int) -> int:
-        """How many near rows to seek; where it is most of them, all."""
-        sought = int(np.ceil(_SOUGHT * self.solver.k))
-        return n if 2 * sought >= n else sought
+    def n_candidates(self, n: int) -> int:
+        """Number of candidate neighbours of a row; all n rows if that is at least half of them."""
+        wanted = int(np.ceil(_CANDIDATES_PER_K * self.solver.k))
+        return n if 2 * wanted >= n else wanted
 
     def tuned(self, rows: Array) -> "list[Tuned]":
-        """The components, their kernels tuned on evenly spread rows."""
-        sample = rows[spread_out(len(rows), SAMPLE)]
+        """The components, with kernels tuned on evenly spaced rows."""
+        sample = rows[evenly_spaced(len(rows), SAMPLE)]
         pairs = Pairs.of(sample, statistics=self.ensemble.statistics)
         return [Tuned.on(pairs, component) for component in self.ensemble.components]
 
-    def with_stand_by(self, near: Indices, column: int) -> Indices:
-        """Near rows (q, c), and where too few of them are known some known rows from everywhere."""
+    def with_fallback(self, near: Indices, column: int) -> Indices:
+        """Candidates `near` (q, c); where fewer than k of them are known, also evenly spaced known rows.
+
+        Unused places and duplicates are −1.
+        """
         known = ~self.problem.M[:, column]
         few = (known[near] & (near >= 0)).sum(axis=1) < self.solver.k
         if near.shape[1] >= len(known) or not few.any():
             return near
         known_rows = np.flatnonzero(known)
-        everywhere = known_rows[spread_out(len(known_rows), 4 * self.solver.k)]
-        stand_by = np.where(few[:, None], everywhere, -1).astype(near.dtype)  # −1: nobody
-        candidates = np.concatenate([near, stand_by], axis=1)
+        spaced = known_rows[evenly_spaced(len(known_rows), 4 * self.solver.k)]
+        fallback = np.where(few[:, None], spaced, -1).astype(near.dtype)
+        candidates = np.concatenate([near, fallback], axis=1)
         candidates.sort(axis=1)
-        candidates[:, 1:][candidates[:, 1:] == candidates[:, :-1]] = -1  # nobody twice
+        candidates[:, 1:][candidates[:, 1:] == candidates[:, :-1]] = -1
         return candidates
 
     def extended(
@@ -109,14 +113,14 @@ class LocalSweeps:
         column: int,
         tuned: "list[Tuned]",
     ) -> tuple[Array, Report]:
-        """The column at the rows `queries`, held to its bounds; and what was added to the diagonals.
+        """The column at the rows `queries`, clipped to its bounds, and a report on the solver.
 
         Parameters
         ----------
-        rows : (n, d'), without the columns left out.
-        near : (q, c), rows near each query, in no order, known or not.
+        rows : (n, d'), the table without the columns left out.
+        near : (q, c), candidate neighbours of each query, unsorted, known or not; −1 for none.
         known, f : (n,), where the column is known, and its values there.
-        tuned : the components.
+        tuned : the components with tuned kernels.
         """
         lowest, highest = self.problem.standard_bounds[:, column]
         each = [one.extension(rows, queries, near, known, f) for one in tuned]
@@ -126,7 +130,7 @@ class LocalSweeps:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A component with the kernel's bandwidth, and the unit of its affinities, found."""
+    """A component with its tuned kernel; `scale` is the mean affinity of a row with itself."""
 
     component: Component
     kernel: Kernel
@@ -140,7 +144,7 @@ class Tuned:
     def extension(
         self, rows: Array, queries: Indices, near: Indices, known: Mask, f: Array
     ) -> tuple[Array, Report]:
-        """The component's share in the values at `queries`; see `LocalSweeps.extended`."""
+        """The component's contribution to the values at `queries`; see `LocalSweeps.extended`."""
         solver = cast(Local, self.component.solver)
         k = min(solver.k, near.shape[1])
         tries = Ridge(solver.ridge).added(self.scale)
@@ -149,17 +153,17 @@ class Tuned:
         def extend(part: slice) -> float:
             from manifill._compiled import extend_each
 
-            members, count = _nearest_known(rows, queries[part], near[part], known, k, self.kernel)
-            K = self.kernel(Pairs.within(rows, members, self.kernel.statistics, self.kernel.uses_own))
-            used = np.empty(len(members), dtype=np.intp)
-            extend_each(K, f[members[:, :-1]], count, np.array(tries), values[part], used)
+            chosen, count = _nearest_known(rows, queries[part], near[part], known, k, self.kernel)
+            K = self.kernel(Pairs.within(rows, chosen, self.kernel.statistics, self.kernel.uses_own))
+            used = np.empty(len(chosen), dtype=np.intp)
+            extend_each(K, f[chosen[:, :-1]], count, np.array(tries), values[part], used)
             if (used < 0).any():
                 raise NotPositiveDefinite(
-                    f"Cholesky needs a positive definite matrix; the affinities of {k} near rows are not one."
+                    f"Cholesky needs positive definite affinities; those among {k} nearest rows are not."
                 )
             return tries[int(used.max(initial=0))]
 
-        size = max(1, 2 * _CACHED // (k + 1) ** 2)
+        size = max(1, 2 * _CHUNK // (k + 1) ** 2)
         parts = [slice(first, first + size) for first in range(0, len(queries), size)]
         with blame_kernel(self.component.kernel, solver):
             added = max(share(extend, parts), default=tries[0])
@@ -167,7 +171,7 @@ class Tuned:
 
 
 def parts_of(blocks: list[Block]) -> list[list[Block]]:
-    """The blocks in parts, each with a search of its own."""
+    """The blocks in `_SEARCHES` parts; each part has its own neighbour search."""
     cuts = np.linspace(0, len(blocks), min(_SEARCHES, len(blocks)) + 1).astype(int)
     return [blocks[first:last] for first, last in pairwise(cuts)]
 
@@ -175,23 +179,24 @@ def parts_of(blocks: list[Block]) -> list[list[Block]]:
 def _nearest_known(
     rows: Array, queries: Indices, near: Indices, known: Mask, k: int, kernel: Kernel
 ) -> tuple[Indices, Indices]:
-    """Members (q, k + 1): the nearest known rows of each query, then the query; and how many of them count.
+    """(q, k + 1), the nearest known rows of each query, then the query; and (q,), how many of them are known.
 
-    Nearest in the kernel's own distance, or of most affinity where it has none.
+    Nearest in the kernel's distance; for a kernel without one, those of largest affinity. If fewer than k
+    candidates are known, the others come last.
     """
     distance = kernel.statistics[0]
     if distance.nonnegative:
-        farness = Pairs.across(rows, queries, near, (distance,), own=False)[distance]
+        distances = Pairs.across(rows, queries, near, (distance,), own=False)[distance]
     else:
-        farness = -kernel(Pairs.across(rows, queries, near, kernel.statistics, kernel.uses_own))
-    farness[~known[near] | (near < 0)] = np.inf
+        distances = -kernel(Pairs.across(rows, queries, near, kernel.statistics, kernel.uses_own))
+    distances[~known[near] | (near < 0)] = np.inf
     if near.shape[1] > k:
-        best = np.argpartition(farness, k - 1, axis=1)[:, :k]
+        best = np.argpartition(distances, k - 1, axis=1)[:, :k]
     else:
         best = np.broadcast_to(np.arange(near.shape[1]), near.shape)
-    usable = np.isfinite(np.take_along_axis(farness, best, axis=1))
+    usable = np.isfinite(np.take_along_axis(distances, best, axis=1))
     if not usable.all():
-        first = np.argsort(~usable, axis=1, kind="stable")  # those that count come first
+        first = np.argsort(~usable, axis=1, kind="stable")  # known rows first
         best = np.take_along_axis(best, first, axis=1)
     chosen = np.take_along_axis(near, best, axis=1)
     return np.concatenate([chosen, queries[:, None]], axis=1).astype(np.intp), usable.sum(axis=1)

@@ -1,4 +1,4 @@
-"""The iteration as a stream: start, sweep, look, stop. Nothing here prints."""
+"""The iteration as a generator: start, then sweep until a stopping rule applies."""
 
 import math
 import time
@@ -41,25 +41,25 @@ def sweeps(
     device: str | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[SweepFill]:
-    """Iterated geometric harmonics, one immutable `SweepFill` after the other.
+    """Iterated geometric harmonics; yields an immutable `SweepFill` after every sweep.
 
-    The first state is the start, the last one carries the status the run ended with. Stopping early is
-    `break`; whatever ends the loop, the last state received is a full sweep.
+    The first state is the start; the last one has the final status. Use `break` to stop early: every state is
+    that after a full sweep.
 
     Parameters
     ----------
-    problem : what to fill.
-    kernel, solver : how rows are compared and columns extended; or
-    ensemble : several of them, with weights.
-    start : first values of the missing entries; default `normal_start`. A `LinearStart` has looked at the
-        whole table, and is the first sweep, from the column means.
-    order : the order of the columns in each sweep; default `random_order`.
+    problem : Problem, the table to fill.
+    kernel, solver : the kernel between rows, and the solver that extends columns.
+    ensemble : several kernels and solvers with weights, instead of `kernel` and `solver`.
+    start : initial values of the missing entries; default `normal_start`. A `LinearStart` uses the entire
+        table, so it counts as the first sweep, from the column means.
+    order : order of the columns in each sweep; default `random_order`.
     schedule : which columns are left out together; default one group at a time.
-    stopping : rules; default `RelativeChange()` and `SweepLimit()`.
-    rng : a seed or a generator. The same seed gives the same states.
-    truth : (N, d), the complete table in the user's units; then the trace records the paper's error.
-    device : where the arithmetic runs: None for numpy, or a device of torch's, as `find_device` names it.
-    n_jobs : threads, as in `Workers`.
+    stopping : stopping rules; default `RelativeChange()` and `SweepLimit()`.
+    rng : seed or generator. The same seed gives the same states.
+    truth : (N, d), the complete table in the user's units; if given, the trace records the paper's error.
+    device : None for numpy, or a torch device, as named by `find_device`.
+    n_jobs : number of threads, as in `Workers`.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def sweeps(
     to_visit = tuple(block for block in blocks if problem.incomplete[block].any())
     status = Status.RUNNING
     if problem.nothing_missing:
-        whole = len(problem.rows) == len(problem.given)
-        status = Status.NOTHING_MISSING if whole else Status.ONLY_EMPTY_ROWS
+        all_rows = len(problem.rows) == len(problem.given)
+        status = Status.NOTHING_MISSING if all_rows else Status.ONLY_EMPTY_ROWS
     first = SweepRecord(sweep=0, error=_error(truth, problem, Z))
     state = SweepFill(problem, place(Z, device), (first,), status, "sweep", blocks, seed)
     method = method_of(problem, blocks, ensemble, seed, device)
@@ -114,7 +114,7 @@ def _next(
     rules: Sequence[StoppingRule],
     truth: npt.ArrayLike | None,
 ) -> SweepFill:
-    """The state after one more sweep, or the same state with the reason why there is none."""
+    """The state after one more sweep, or the same state with the status that ended the run."""
     problem, began = state.problem, time.monotonic()
     seconds = min((rule.seconds for rule in rules if isinstance(rule, TimeLimit)), default=math.inf)
     deadline = began + seconds - sum(record.seconds for record in state.trace)
@@ -141,24 +141,24 @@ def _next(
 def _opened(
     start: Start, problem: Problem, rng: np.random.Generator, device: str | None, deadline: float
 ) -> tuple[Array, Findings]:
-    """A linear start, which has looked at all rows, as the outcome of a sweep."""
+    """A linear start as the outcome of a sweep."""
     return place(_first(start, problem, rng), device), Findings()
 
 
 def _first(start: Start, problem: Problem, rng: np.random.Generator) -> Array:
-    """The start, held to the bounds, with the observed values as they are."""
+    """The start, clipped to the bounds, with the observed values unchanged."""
     Z = np.asarray(start(problem, rng), dtype=np.float64)
     if Z.shape != problem.shape or not np.isfinite(Z).all():
         raise InvalidInput(
-            f"start must give {problem.shape[0]} × {problem.shape[1]} finite values in standard units; "
+            f"start must give {problem.shape[0]} × {problem.shape[1]} finite values in standardised units; "
             f"got shape {Z.shape}, {np.isfinite(Z).sum()} of the values finite."
         )
     return frozen(np.where(problem.M, np.clip(Z, *problem.standard_bounds), problem.Z))
 
 
 def _change(problem: Problem, before: Array, after: Array) -> float:
-    """Root-mean-square change of the missing entries; columns are in units of their spread already."""
-    # What is not missing does not move, nor do constant columns.
+    """Root-mean-square change of the missing entries, in standardised units."""
+    # Observed entries and constant columns do not change.
     squares = float(((after - before) ** 2).sum())
     return math.sqrt(squares / max(1, int(problem.to_learn.sum())))
 

@@ -1,4 +1,4 @@
-"""Which way of sweeping belongs to which ensemble."""
+"""The sweep method for each type of solver."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,7 +16,7 @@ from manifill.solvers import Landmarks, Local, Ridge
 
 
 class Method(Protocol):
-    """How one sweep after the other is made."""
+    """A sweep method: `sweep` visits the blocks once."""
 
     def sweep(self, Z: Array, blocks: Sequence[Block], deadline: float) -> tuple[Array, Findings] | None: ...
 
@@ -24,7 +24,7 @@ class Method(Protocol):
 def method_of(
     problem: Problem, blocks: tuple[Block, ...], ensemble: Ensemble, seed: int, device: str | None = None
 ) -> Method:
-    """The method for an ensemble's solvers, on a device where that is asked for."""
+    """The sweep method for the solvers of an ensemble."""
     if isinstance(ensemble.solver, Local):
         if not ensemble.additive:
             raise IncompatibleKernel(
@@ -39,7 +39,7 @@ def method_of(
 def exact_or_landmarks(
     problem: Problem, blocks: tuple[Block, ...], ensemble: Ensemble, seed: int, device: str | None = None
 ) -> Exact | LandmarkSweeps:
-    """The methods that leave coefficients behind."""
+    """The sweep methods that give coefficients for new rows."""
     if not (isinstance(ensemble.solver, Ridge) and ensemble.additive):
         _refuse_device(device, ensemble)
     if isinstance(ensemble.solver, Landmarks):
@@ -51,5 +51,5 @@ def _refuse_device(device: str | None, ensemble: Ensemble) -> None:
     if device is not None:
         raise InvalidInput(
             "On a device columns are extended by the ridge solver, with a kernel of sums over columns; "
-            f"got {ensemble.solver!r} and {ensemble.main.kernel!r}. Use device=None, which serves all."
+            f"got {ensemble.solver!r} and {ensemble.main.kernel!r}. Use device=None, which supports all."
         )

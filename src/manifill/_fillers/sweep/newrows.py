@@ -1,4 +1,4 @@
-"""Fill rows that were not there when the model was made."""
+"""Fill new rows from a completed table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from manifill._threads import Workers
 from manifill.kernels import PairStatistic
 from manifill.solvers import Local
 
-# Pairs of new and known rows held at a time, 8 bytes each and a few arrays of them.
-_MOST_PAIRS = 4_000_000
+# Pairs of new and fitted rows in memory at a time, in a few arrays of 8 bytes each.
+_MAX_PAIRS = 4_000_000
 
 
 class Visits(Protocol):
-    """New rows being swept: `extension` of a block from the known rows, then `put_back` of its new values."""
+    """New rows during a sweep: `extension` of a block from the fitted rows, then `put_back` of its values."""
 
     def begin_sweep(self, Z: Array) -> None: ...
 
@@ -37,18 +37,19 @@ class Visits(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A completed table, ready to fill new rows from.
+    """Fills new rows from a completed table, whose rows (the fitted rows) do not change.
 
-    The known rows stay as they are. Nothing is drawn at random and no row looks at another new row: a row's
-    fill does not depend on its company. Every row is swept over its missing columns until it settles.
+    Each new row is swept over its missing columns until it converges. Nothing is drawn at random and new rows
+    do not use each other, so the fill of a row does not depend on the other rows of the batch.
 
     Attributes
     ----------
-    state : the last sweep over the known rows.
-    ensemble : that of that sweep.
-    tol, max_sweeps : when a new row counts as settled, and how long to try.
-    device : where the coefficients are found; None for numpy.
-    n_jobs : threads, as in `Workers`.
+    state : the last sweep over the fitted rows.
+    ensemble : the ensemble of that sweep.
+    tol : change per sweep, in standard deviations, at which a new row has converged.
+    max_sweeps : maximum number of sweeps.
+    device : where the coefficients are computed; None for numpy.
+    n_jobs : number of threads, as in `Workers`.
     """
 
     state: SweepFill
@@ -59,7 +60,7 @@ class Model:
     n_jobs: int | None = None
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
-        """Fill rows (m, d) in the user's units where they are NaN; with nothing observed, by the means."""
+        """Rows (m, d) in the user's units, filled where NaN; rows without any value get the column means."""
         problem = self.state.problem
         M = np.isnan(given)
         Z = problem.scaling.standardise(np.where(M, 0.0, given).astype(np.float64))
@@ -67,9 +68,9 @@ class Model:
         rows = np.flatnonzero(M.any(axis=1) & ~M.all(axis=1))
         if len(rows) and len(self.state.Z):
             with Workers(self.n_jobs):
-                _, at_a_time = self._visitors
-                for first in range(0, len(rows), at_a_time):
-                    part = rows[first : first + at_a_time]
+                _, batch = self._visitors
+                for first in range(0, len(rows), batch):
+                    part = rows[first : first + batch]
                     filled[part] = self._fill(filled[part], M[part])
         return problem.complete(given, filled)
 
@@ -80,7 +81,7 @@ class Model:
         lowest, highest = problem.standard_bounds
         visits = self._visitors[0](Z)
         moving = np.ones(len(Z), dtype=np.bool_)
-        tol = max(self.tol, 1e-12)  # below, only roundings move
+        tol = max(self.tol, 1e-12)  # smaller changes are rounding errors
         for _ in range(self.max_sweeps):
             before = Z.copy()
             visits.begin_sweep(Z)
@@ -97,29 +98,30 @@ class Model:
 
     @cached_property
     def _visitors(self) -> tuple[Callable[[Array], Visits], int]:
-        """How new rows are swept, and how many at a time; found when first needed.
+        """Constructor of `Visits`, and the number of rows to sweep at a time.
 
-        All of it at once and in one order, so that no fill depends on what was asked before.
+        Kernels and coefficients of all blocks are computed at once, in a fixed order, so that fills do not
+        depend on earlier calls.
         """
         state = self.state
         if isinstance(self.ensemble.solver, Local):
             method = LocalSweeps(state.problem, state.blocks, self.ensemble)
-            width = method.n_sought(len(state.Z))
-            return partial(_NearVisits, _Nearby(method, state.Z)), max(1, _MOST_PAIRS // width)
+            width = method.n_candidates(len(state.Z))
+            return partial(_LocalVisits, _NeighbourIndex(method, state.Z)), max(1, _MAX_PAIRS // width)
         fitted = self.fitted
         visits = partial(_CoefficientVisits, self.ensemble.statistics, fitted, state.blocks)
-        return visits, max(1, _MOST_PAIRS // len(fitted.centres))
+        return visits, max(1, _MAX_PAIRS // len(fitted.centres))
 
     @cached_property
     def fitted(self) -> Coefficients:
-        """Rows, and for every block tuned kernels and the coefficients with which affinities extend it."""
+        """Tuned kernels and coefficients of every block."""
         state = self.state
         method = exact_or_landmarks(state.problem, state.blocks, self.ensemble, state.seed, self.device)
         return method.fitted(place(to_numpy(state.Z), self.device))
 
 
 class _CoefficientVisits:
-    """A new row's fill is k(new, centres) · C."""
+    """Visits that extend a block as k(new, centres) · C."""
 
     def __init__(
         self,
@@ -144,45 +146,45 @@ class _CoefficientVisits:
         self._ledger.put_back(block, values)
 
 
-class _Nearby:
-    """What new rows need of a table that is filled from near rows: an index and a kernel for every block."""
+class _NeighbourIndex:
+    """Neighbour indexes and tuned kernels of the fitted rows, for every block."""
 
     def __init__(self, method: LocalSweeps, Z: Array) -> None:
         self.method, self.Z = method, Z
         self.tuned = {int(block[0]): method.tuned(np.delete(Z, block, axis=1)) for block in method.blocks}
-        self.indexes = []
+        self.searches = []
         for part in parts_of(list(method.blocks)):
             others = np.delete(np.arange(Z.shape[1]), np.concatenate(part))
             others = others if others.size else np.arange(Z.shape[1])
-            self.indexes.append((part, others, NearRows.of(Z[:, others])))
+            self.searches.append((part, others, NearRows.of(Z[:, others])))
 
 
-class _NearVisits:
-    """A new row's fill is extended from the known rows nearest to it."""
+class _LocalVisits:
+    """Visits that extend each entry from the nearest fitted rows where its column is known."""
 
-    def __init__(self, nearby: _Nearby, Z: Array) -> None:
-        self._nearby, self._new = nearby, Z
+    def __init__(self, index: _NeighbourIndex, Z: Array) -> None:
+        self._index, self._new = index, Z
 
     def begin_sweep(self, Z: Array) -> None:
         self._new = Z
-        n_sought = self._nearby.method.n_sought(len(self._nearby.Z))
+        n_candidates = self._index.method.n_candidates(len(self._index.Z))
         self._near: dict[int, Indices] = {}
-        n = len(self._nearby.Z)
-        for part, others, index in self._nearby.indexes:
-            everyone = np.broadcast_to(np.arange(n), (len(Z), n))
-            near = everyone if n_sought == n else index.of_others(Z[:, others], n_sought)
+        n = len(self._index.Z)
+        for part, others, near_rows in self._index.searches:
+            all_rows = np.broadcast_to(np.arange(n), (len(Z), n))
+            near = all_rows if n_candidates == n else near_rows.of_others(Z[:, others], n_candidates)
             self._near |= {int(block[0]): near for block in part}
 
     def extension(self, block: Block, where: Mask) -> Array:
-        method, known_rows = self._nearby.method, self._nearby.Z
+        method, fitted_rows = self._index.method, self._index.Z
         values = np.zeros((len(self._new), len(block)))
         for position, column in enumerate(block):
             queries = np.flatnonzero(where[:, position])
             if not queries.size or not method.problem.scaling.std[column]:
                 continue
-            near = method.with_stand_by(self._near[int(block[0])][queries], column)
-            used, places = np.unique(near, return_inverse=True)  # −1, for none, is the first of them
-            rows = np.concatenate([known_rows[used], self._new[queries]])
+            near = method.with_fallback(self._near[int(block[0])][queries], column)
+            used, places = np.unique(near, return_inverse=True)  # −1, for no candidate, sorts first
+            rows = np.concatenate([fitted_rows[used], self._new[queries]])
             known = np.concatenate(
                 [~method.problem.M[used, column] & (used >= 0), np.zeros(len(queries), bool)]
             )
@@ -193,7 +195,7 @@ class _NearVisits:
                 known,
                 rows[:, column],
                 column,
-                self._nearby.tuned[int(block[0])],
+                self._index.tuned[int(block[0])],
             )
         return values
 

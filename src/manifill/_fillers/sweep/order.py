@@ -10,16 +10,16 @@ from manifill._checks import require_number
 from manifill._problem import Groups, Problem
 
 Block = npt.NDArray[np.intp]
-"""Columns that are left out together."""
+"""Indices of columns that are left out together."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     """Column groups in blocks of about `columns` columns; 1 is the paper's one column at a time.
 
-    A block shares one kernel matrix. Its columns are drawn at random, so that neighbours such as the
-    pixels of a picture do not fall into one block, and stay together through all sweeps: with columns
-    that change the fill would never settle (measured in docs/measurements.md).
+    A block shares one kernel matrix. Its columns are drawn at random, so that neighbouring pixels of a
+    picture rarely share a block. The blocks are the same in all sweeps: with new blocks in every sweep the
+    fill does not converge (docs/notes/defaults.md).
     """
 
     columns: int = 1
@@ -29,11 +29,11 @@ class Schedule:
 
     @classmethod
     def auto(cls, d: int, n: int = 0) -> "Schedule":
-        """One column at a time on narrow tables, blocks of a growing share of the columns on wide data.
+        """One column at a time for narrow tables, blocks of (d/40)^1.5 columns for wide ones.
 
-        3 of 100 columns, 125 of 1,000, 1,024 of 4,096 and more; a tenth of 150 and more where there are
-        1,000 rows, whose kernel matrix is dear. What a block costs in accuracy shrinks with the number of
-        columns that are left: below half a percent on faces, below one on traffic speeds (docs/speed.md).
+        That is 3 of 100 columns, 125 of 1,000, and the maximum, 1,024, of 4,096. Tables of at least 1,000
+        rows and 150 columns have blocks of at least d/10 columns, since their kernel matrix is expensive.
+        The loss of accuracy is below .5 % on faces and below 1 % on traffic (docs/notes/speed.md).
         """
         columns = (d / 40) ** 1.5
         if n >= 1000 and d >= 150:
@@ -41,9 +41,9 @@ class Schedule:
         return cls(columns=min(max(int(columns), 1), 1024))
 
     def blocks(self, groups: Groups, rng: np.random.Generator) -> tuple[Block, ...]:
-        """All columns, each in one block; groups are never split.
+        """All columns in blocks; groups are never split.
 
-        A block takes at most half of the columns, or nothing would be left to learn from.
+        A block has at most half of the columns, so that enough are left to learn from.
         """
         columns = min(self.columns, sum(map(len, groups)) // 2)
         if columns <= 1:
@@ -59,16 +59,16 @@ class Schedule:
 
 Blocks = tuple[Block, ...]
 Order = Callable[[Blocks, Problem, np.random.Generator], Blocks]
-"""The blocks, rearranged for the next sweep."""
+"""Function that returns the blocks in the order of the next sweep."""
 
 
 def random_order(blocks: Blocks, problem: Problem, rng: np.random.Generator) -> Blocks:
-    """A new random order each sweep (the paper's Remark 1: slower to settle, more accurate)."""
+    """A new random order in each sweep (the paper's Remark 1: slower to converge, more accurate)."""
     return tuple(blocks[i] for i in rng.permutation(len(blocks)))
 
 
 def fixed_order(blocks: Blocks, problem: Problem, rng: np.random.Generator) -> Blocks:
-    """From left to right."""
+    """The order of the table, from left to right."""
     return blocks
 
 

@@ -1,4 +1,4 @@
-"""What a sweep gives: a fill, what its steps report, and what they leave behind for new rows."""
+"""Results of a sweep: the fill, solver reports, and coefficients for new rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from manifill.solvers import Report
 
 @dataclass
 class Findings:
-    """What the steps of one sweep report, gathered until the sweep is complete."""
+    """Bandwidths and solver reports of one sweep."""
 
     scales: list[float] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
 
     def add(self, scale: float | None, reports: Sequence[Report]) -> None:
-        """What one block found."""
+        """Add the bandwidth and the reports of one block."""
         self.reports.extend(reports)
         if scale is not None:
             self.scales.append(scale)
@@ -47,12 +47,12 @@ class Findings:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Extensions of every block of columns, as sums of affinities to some rows.
+    """The extension of every block of columns, Σ K(·, centres) C over the components.
 
     Attributes
     ----------
-    centres : (m, d), these rows, in standard units.
-    fits : for every block tuned kernels and coefficients (m, |block|); its columns are the sum over them.
+    centres : (m, d), rows in standardised units.
+    fits : for every block, a tuned kernel and coefficients C (m, |block|) for each component.
     """
 
     centres: Array
@@ -65,8 +65,8 @@ class SweepFill(Fill):
 
     Attributes
     ----------
-    blocks : the columns left out together.
-    seed : what the method draws with, such as landmarks.
+    blocks : blocks of columns left out together.
+    seed : seed of the sweep method's random draws, such as landmarks.
     """
 
     blocks: tuple[Block, ...] = ()

@@ -1,4 +1,4 @@
-"""Where the sweeps start: the first values of the missing entries, in standard units."""
+"""Initial values of the missing entries, in standardised units."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from manifill._arrays import Array, Mask
 from manifill._problem import Problem
 from manifill.errors import InvalidInput
 
-# Numbers that the inverses of one chunk of rows may take.
+# Matrix entries in memory at a time, for the inverses of a chunk of rows.
 _CHUNK = 4_000_000
 
 
 Start = Callable[[Problem, np.random.Generator], Array]
-"""problem → a completed Z, equal to `problem.Z` where that was observed."""
+"""Function from a problem to a completed Z, equal to `problem.Z` where observed."""
 
 
 def normal_start(problem: Problem, rng: np.random.Generator) -> Array:
@@ -32,46 +32,46 @@ def mean_start(problem: Problem, rng: np.random.Generator) -> Array:
 
 @dataclass(frozen=True)
 class LinearStart:
-    """What is expected of a row, given its observed values, if rows are draws from one normal distribution.
+    """Conditional mean of each row given its observed values, if rows follow one normal distribution.
 
-    Its means and covariances are found by expectation and maximisation (Dempster, Laird and Rubin 1977), with
-    some of the rows where they are many. A table that lies along a plane is filled at once, and a curved one
-    better than by its means; but it costs d³ operations a row.
+    Mean and covariance are estimated by expectation–maximisation (Dempster, Laird and Rubin 1977), on a
+    sample of the rows if there are many. Data on a plane are completed at once, and curved data better than
+    by column means. It costs d³ operations per row. The defaults are set by hand, not tuned.
 
     Parameters
     ----------
-    rounds : of expectation and maximisation.
-    most_rows : that the distribution is found from.
+    rounds : number of rounds of expectation–maximisation.
+    most_rows : maximum number of rows that the distribution is estimated from.
     """
 
     rounds: int = 8
     most_rows: int = 2000
 
     def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
-        filled, _ = _expected(problem.Z, problem.M, *self.distribution(problem, rng))
+        filled, _ = _conditional(problem.Z, problem.M, *self.distribution(problem, rng))
         return filled * (problem.scaling.std > 0)
 
     def distribution(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Mean (d,) and inverse of the covariance (d, d), in standard units."""
+        """Mean (d,) and precision matrix (d, d), in standardised units."""
         n, d = problem.shape
         some = np.sort(rng.permutation(n)[: self.most_rows])
         Z, M = problem.Z[some], problem.M[some]
-        mean, uncertain = np.zeros(d), np.diag(M.sum(axis=0) * problem.scaling.weight**2)
+        mean, total_covariance = np.zeros(d), np.diag(M.sum(axis=0) * problem.scaling.weight**2)
         shrinkage = d / (2 * (len(Z) + d))
         for _ in range(self.rounds):
             mean = Z.mean(axis=0)
-            covariance = ((Z - mean).T @ (Z - mean) + uncertain) / len(Z)
+            covariance = ((Z - mean).T @ (Z - mean) + total_covariance) / len(Z)
             variances = np.diag(covariance) + 1e-6
             covariance = (1 - shrinkage) * covariance + shrinkage * np.diag(variances) + 1e-6 * np.eye(d)
             precision = np.linalg.inv(covariance)
-            Z, uncertain = _expected(Z, M, mean, precision)
+            Z, total_covariance = _conditional(Z, M, mean, precision)
         return mean, precision
 
 
-def left_over(M: Mask, precision: Array) -> Iterator[tuple[slice, Array]]:
-    """Covariances (rows, d, d) of what is missing (True in M) given the rest, chunk after chunk of rows.
+def conditional_covariances(M: Mask, precision: Array) -> Iterator[tuple[slice, Array]]:
+    """Conditional covariances (rows, d, d) of the missing entries (True in M), by chunks of rows.
 
-    Of a row with missing entries m that is P[m, m]⁻¹; 0 elsewhere.
+    With P the precision matrix, that of a row with missing entries m is P[m, m]⁻¹; 0 elsewhere.
     """
     diagonal = np.arange(len(precision))
     chunk = max(1, _CHUNK // precision.size)
@@ -80,28 +80,29 @@ def left_over(M: Mask, precision: Array) -> Iterator[tuple[slice, Array]]:
         missing = M[rows]
         both = missing[:, :, None] & missing[:, None, :]
         within = np.where(both, precision, 0.0)
-        within[:, diagonal, diagonal] += ~missing  # 1 for observed entries, which then keep apart
+        within[:, diagonal, diagonal] += ~missing  # observed entries: the identity
         yield rows, np.linalg.inv(within) * both
 
 
-def _expected(Z: Array, M: Mask, mean: Array, precision: Array) -> tuple[Array, Array]:
-    """Z (n, d) with expected values where M is True, and the covariances of what is left, summed over rows.
+def _conditional(Z: Array, M: Mask, mean: Array, precision: Array) -> tuple[Array, Array]:
+    """Z (n, d) with the conditional mean where M is True, and the conditional covariances summed over rows.
 
-    Of a row with missing entries m and observed ones o, that is −P[m, m]⁻¹ P[m, o] (z − mean)[o].
+    The conditional mean of missing entries m given observed ones o is
+    mean[m] − P[m, m]⁻¹ P[m, o] (z − mean)[o], with P the precision matrix.
     """
     filled = Z.copy()
-    uncertain = np.zeros_like(precision)
-    for rows, left in left_over(M, precision):
+    total_covariance = np.zeros_like(precision)
+    for rows, covariance in conditional_covariances(M, precision):
         missing = M[rows]
-        drawn = np.where(missing, 0.0, Z[rows] - mean) @ precision
-        filled[rows] = np.where(missing, mean - np.einsum("rij,rj->ri", left, drawn), Z[rows])
-        uncertain += left.sum(axis=0)
-    return filled, uncertain
+        projected = np.where(missing, 0.0, Z[rows] - mean) @ precision
+        filled[rows] = np.where(missing, mean - np.einsum("rij,rj->ri", covariance, projected), Z[rows])
+        total_covariance += covariance.sum(axis=0)
+    return filled, total_covariance
 
 
 @dataclass(frozen=True, eq=False)
 class GivenStart:
-    """A completed table of your own, in the user's units; read where values are missing."""
+    """Initial values from a completed table in the user's units, used where entries are missing."""
 
     values: npt.ArrayLike
 

@@ -1,4 +1,4 @@
-"""The heart: the paper's six steps, for one column or a block of columns."""
+"""The paper's six steps, for one column or a block of columns."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -21,13 +21,14 @@ from manifill.solvers import Columns, Report, Solver
 
 
 class Exact:
-    """Every known row takes part in every extension; the ledger holds all pairs of rows.
+    """Sweeps with the full kernel matrix: every known row is used in every extension.
 
     Parameters
     ----------
-    problem, blocks : what is filled, and the columns left out together.
-    ensemble : how rows are compared and columns extended.
-    device : where tables and factors lie; None for numpy.
+    problem : Problem, the table to fill.
+    blocks : blocks of columns left out together.
+    ensemble : kernels and solvers.
+    device : device of tables and factors; None for numpy.
     """
 
     def __init__(
@@ -47,12 +48,12 @@ class Exact:
         self._problem = problem
 
     def sweep(self, Z: Array, blocks: Sequence[Block], deadline: float) -> tuple[Array, Findings] | None:
-        """Visit every block once; None if the deadline, on the monotonic clock, passed on the way.
+        """Visit every block once; None if the deadline, on the monotonic clock, passed during the sweep.
 
-        Each block sees the fills that the blocks before it have just received (Gauss–Seidel).
+        Each block uses the new fills of the blocks before it (Gauss–Seidel).
         """
         findings = Findings()
-        ledger = Ledger(self.ensemble.statistics, Z)  # built anew each sweep, so that roundings cannot add up
+        ledger = Ledger(self.ensemble.statistics, Z)  # rebuilt each sweep: rounding does not accumulate
         for block in blocks:
             if time.monotonic() >= deadline:
                 return None
@@ -71,7 +72,7 @@ class Exact:
     def _extension(
         self, columns: Columns, pairs: Pairs, component: Component
     ) -> tuple[Array, float | None, list[Report]]:
-        """A component's share in the values of these columns on all rows, its bandwidth, and its reports."""
+        """A component's contribution to these columns on all rows, its bandwidth and its reports."""
         tuned = component.kernel.tuned(pairs)
         K = tuned.matrix(pairs)  # 2. K⁽ʲ⁾: affinities between the rows of X⁽ʲ⁾
         with blame_kernel(component.kernel, component.solver):
@@ -80,13 +81,13 @@ class Exact:
         return component.weight * extended, tuned.scale, reports
 
     def fitted(self, Z: Array) -> Coefficients:
-        """For every block the components' tuned kernels, and coefficients C (n, |block|) of its columns."""
+        """For every block, the components' tuned kernels and coefficients C (n, |block|)."""
         ledger = Ledger(self.ensemble.statistics, Z)
         fits = []
         for part in self._parts.values():
-            whole = Part(self._problem, part.columns_left_out, self._varying, self.ensemble, self.device)
+            varying = Part(self._problem, part.columns_left_out, self._varying, self.ensemble, self.device)
             pairs = ledger.take_out(part.block)
-            fits.append(tuple(self.ensemble.each(partial(self._fit, whole, pairs), self.device)))
+            fits.append(tuple(self.ensemble.each(partial(self._fit, varying, pairs), self.device)))
             ledger.put_back(part.block, Z[:, part.block])
         return Coefficients(to_numpy(Z), tuple(fits))
 
@@ -98,41 +99,42 @@ class Exact:
 
 
 class Part:
-    """A block of columns, with all that does not change from sweep to sweep."""
+    """A block of columns, with everything that stays the same in all sweeps.
+
+    `targets` (d,) is True for the columns to extend.
+    """
 
     def __init__(
         self, problem: Problem, block: Block, targets: Mask, ensemble: Ensemble, device: str | None = None
     ) -> None:
         lowest, highest = problem.standard_bounds
         self.positions = np.flatnonzero(targets[block])
-        components = block[self.positions]
+        columns = block[self.positions]
         self.columns_left_out = block
         self.block = place(block, device)
         self.values = place(problem.Z[:, block], device)
-        self.shrinkage = ensemble.shrinkage_of(components)
+        self.shrinkage = ensemble.shrinkage_of(columns)
         self._shrinkage = place(self.shrinkage, device)
-        self.bounds = [place(limit[components], device) for limit in (lowest, highest)]
-        self.columns = Columns(
-            F=place(problem.Z[:, components], device), M=place(problem.M[:, components], device)
-        )
+        self.bounds = [place(limit[columns], device) for limit in (lowest, highest)]
+        self.columns = Columns(F=place(problem.Z[:, columns], device), M=place(problem.M[:, columns], device))
 
     def fill(self, extended: Array) -> Array:
-        """The block (n, |block|); where values are missing the extension, relied on and held to bounds."""
+        """The block (n, |block|); missing entries get the extension, shrunk and clipped to the bounds."""
         xp = namespace(extended)
-        held = xp.clip(extended * self._shrinkage, *self.bounds)
-        filled: Array = xp.where(self.columns.M, held, self.columns.F)
+        clipped = xp.clip(extended * self._shrinkage, *self.bounds)
+        filled: Array = xp.where(self.columns.M, clipped, self.columns.F)
         if filled.shape[1] == self.values.shape[1]:
             return filled
-        whole: Array = xp.asarray(self.values, copy=True)
-        whole[:, self.positions] = filled
-        return whole
+        block: Array = xp.asarray(self.values, copy=True)
+        block[:, self.positions] = filled
+        return block
 
     def coefficients(self, K: Array, solver: Solver) -> Array:
-        """C (n, |block|) of the targets at their places, on the host; zero for the other columns."""
-        whole = np.zeros(self.values.shape)
+        """Coefficients C (n, |block|) as a numpy array; zero for columns that are not targets."""
+        coefficients = np.zeros(self.values.shape)
         if self.positions.size:
             C, _ = self.columns.coefficients(K, solver)
             if self.columns.deferred_cholesky_failed():
                 C, _ = self.columns.coefficients(K, solver)
-            whole[:, self.positions] = to_numpy(C) * self.shrinkage
-        return whole
+            coefficients[:, self.positions] = to_numpy(C) * self.shrinkage
+        return coefficients

@@ -1,4 +1,4 @@
-"""When to stop. A rule reads the trace of full sweeps; the first that answers ends the run."""
+"""Stopping rules, applied to the trace after each full sweep. The first to return a status ends the run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,15 @@ from manifill._checks import require_number
 from manifill._fillers.base import Status, SweepRecord
 
 StoppingRule = Callable[[Sequence[SweepRecord]], Status | None]
-"""trace → a status to stop with, or None to go on."""
+"""Function from the trace to the final status, or None to continue."""
 
 
 @dataclass(frozen=True)
 class RelativeChange:
-    """Settled: a sweep moved the missing entries by at most `tol`, relative to the spread of their columns.
+    """Stop when a sweep changes the missing entries by at most `tol`.
 
-    The measure is the root mean square over all missing entries, in standard deviations.
+    The change is the root mean square over all missing entries, in standard deviations of the columns. The
+    default follows from docs/notes/defaults.md.
     """
 
     tol: float = 1e-2
@@ -28,7 +29,10 @@ class RelativeChange:
 
 @dataclass(frozen=True)
 class Plateau:
-    """The change has not shrunk by at least `share` of its best for `patience` sweeps."""
+    """Stop when `patience` sweeps have not lowered the smallest change by a share of at least `share`.
+
+    The defaults are set by hand, not tuned.
+    """
 
     patience: int = 3
     share: float = 0.02
@@ -47,7 +51,7 @@ class Plateau:
 
 @dataclass(frozen=True)
 class SweepLimit:
-    """At most `sweeps` sweeps."""
+    """Stop after `sweeps` sweeps. The default follows from docs/notes/defaults.md."""
 
     sweeps: int = 6
 
@@ -60,7 +64,7 @@ class SweepLimit:
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """At most `seconds` of sweeping; a sweep under way when they are over is given up."""
+    """Stop after `seconds` of sweeping; a sweep that is running then is discarded."""
 
     seconds: float
 
