@@ -65,7 +65,9 @@ def _log(axes: Axes, folder: Path, table: Table, limit: dict[str, float]) -> Non
     shade = {"where": filled_or_next[HOURS], "color": STYLES[0][0], "alpha": 0.25, "lw": 0}
     axes.fill_between(days[HOURS], low[name][HOURS], high[name][HOURS], **shade, label="90 % interval")
     axes.plot(days[HOURS], truth[name][HOURS], color=MISSING_COLOR, lw=1.2, ls="--", zorder=5, label="truth")
-    axes.plot(days[HOURS], filled[name].where(filled_or_next)[HOURS], color=STYLES[0][0], lw=2, label="manifill")
+    axes.plot(
+        days[HOURS], filled[name].where(filled_or_next)[HOURS], color=STYLES[0][0], lw=2, label="manifill"
+    )
     axes.plot(days[HOURS], frame[name][HOURS], color="0.25", lw=1.2, label="measured")
     axes.set(xlabel="day", ylabel="temperature, °C", title="A sensor log with outages of many hours")
     axes.set_ylim(top=axes.get_ylim()[1] + 4)

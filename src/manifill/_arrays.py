@@ -16,6 +16,9 @@ Indices = npt.NDArray[np.integer[Any]]
 Table = npt.NDArray[np.floating[Any]]
 """Floating-point numbers in the user's units and precision."""
 
+Tensor = Any
+"""A numpy array or a torch tensor. Not checked, since torch is optional."""
+
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[Any])
 
 

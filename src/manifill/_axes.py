@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 
-from manifill._arrays import Array, Indices, frozen
+from manifill._arrays import Array, Indices, Tensor, frozen
 from manifill._threads import product, share
 
 # Lower bound on eigenvalues, relative to the largest. Smaller ones are rounding errors.
@@ -87,7 +86,7 @@ def octaves(size: int, per_octave: int) -> Indices:
     return np.unique([edge for edge in edges if edge < size])
 
 
-def along(A: Any, V: Any, axis: int) -> Any:
+def along(A: Tensor, V: Tensor, axis: int) -> Tensor:
     """The matrix A applied to V along one of its axes: numpy arrays in threads, tensors on their device."""
     shape = V.shape
     before, after = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1 :]))

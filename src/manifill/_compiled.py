@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import get_cython_function_address
 
+from manifill._arrays import Array, Indices
+
 
 def _compile(function: Any, **options: Any) -> Any:
     """Compile without the GIL, with a cache on disk if a folder can be written to."""
@@ -44,7 +46,7 @@ ABSOLUTE, SQUARED, PRODUCT = 0, 1, 2
 
 
 @_compile
-def _solve_in_place(matrix: Any, n: int, values: Any, n_functions: int) -> bool:
+def _solve_in_place(matrix: Array, n: int, values: Array, n_functions: int) -> bool:
     """Solve with the lower triangle of `matrix` (n, n) for values (functions, n), in place.
 
     Returns whether the matrix is positive definite.
@@ -66,17 +68,17 @@ def _solve_in_place(matrix: Any, n: int, values: Any, n_functions: int) -> bool:
 
 @_compile
 def solve_subsets(
-    K: Any,
-    rows: Any,
-    first_row: Any,
-    columns: Any,
-    first_column: Any,
-    F: Any,
-    added: Any,
+    K: Array,
+    rows: Indices,
+    first_row: Indices,
+    columns: Indices,
+    first_column: Indices,
+    F: Array,
+    added: Array,
     begin: int,
     end: int,
-    X: Any,
-    used: Any,
+    X: Array,
+    used: Indices,
 ) -> None:
     """Solve (K[A, A] + added·I) X[A, J] = F[A, J] for many sets of rows A with columns J.
 
@@ -111,7 +113,7 @@ def solve_subsets(
 
 
 @_compile
-def factor_single(K: Any, A: Any, added: float, factor: Any) -> int:
+def factor_single(K: Array, A: Indices, added: float, factor: Array) -> int:
     """Cholesky factor of K[A, A] + added·I in single precision, into `factor` (|A|, |A|); 0 means success."""
     n = A.size
     if n == 0:
@@ -128,7 +130,7 @@ def factor_single(K: Any, A: Any, added: float, factor: Any) -> int:
 
 
 @_compile
-def solve_single(factor: Any, values: Any) -> None:
+def solve_single(factor: Array, values: Array) -> None:
     """Solve with a factor from `factor_single` for values (functions, |A|), in place."""
     if values.size == 0:
         return
@@ -147,7 +149,7 @@ def solve_single(factor: Any, values: Any) -> None:
 
 
 @_compile
-def _totals(kind: int, x: Any, columns: Any, total: Any) -> None:
+def _totals(kind: int, x: Array, columns: Array, total: Array) -> None:
     """Statistic total[j] of the row x (d,) with row j of a table stored by columns (d, m).
 
     Four columns at a time, so that the totals are read and written a quarter as often.
@@ -178,14 +180,14 @@ def _totals(kind: int, x: Any, columns: Any, total: Any) -> None:
 
 
 @_compile
-def totals_between(kind: int, X: Any, columns_of_Y: Any, total: Any) -> None:
+def totals_between(kind: int, X: Array, columns_of_Y: Array, total: Array) -> None:
     """Statistic total[i, j] of the rows X[i] and Y[j]; Y is stored by columns (d, m)."""
     for i in range(X.shape[0]):
         _totals(kind, X[i], columns_of_Y, total[i])
 
 
 @_compile
-def add_column(kind: int, x: Any, y: Any, sign: float, total: Any) -> None:
+def add_column(kind: int, x: Array, y: Array, sign: float, total: Array) -> None:
     """Add sign · the statistic of x[i] and y[j], the values of one column, to total[i, j]."""
     for i in range(x.size):
         x0, row = x[i], total[i]
@@ -201,7 +203,7 @@ def add_column(kind: int, x: Any, y: Any, sign: float, total: Any) -> None:
 
 
 @_compile
-def drop_small(total: Any, rounding: Any) -> None:
+def drop_small(total: Array, rounding: Array) -> None:
     """Set totals that do not exceed the rounding error of their row (n, 1) to zero, in place."""
     for i in range(total.shape[0]):
         row, least = total[i], rounding[i, 0]
@@ -210,7 +212,7 @@ def drop_small(total: Any, rounding: Any) -> None:
 
 
 @_compile
-def add_scaled(factor: float, total: Any, out: Any) -> None:
+def add_scaled(factor: float, total: Array, out: Array) -> None:
     """Add factor · total to `out`."""
     for i in range(total.shape[0]):
         row, result = total[i], out[i]
@@ -219,7 +221,7 @@ def add_scaled(factor: float, total: Any, out: Any) -> None:
 
 
 @_compile
-def totals_within(kind: int, rows: Any, members: Any, total: Any) -> None:
+def totals_within(kind: int, rows: Array, members: Indices, total: Array) -> None:
     """Statistic total[b, t] of the pairs i ≥ j of the rows members[b], t = i(i + 1)/2 + j."""
     q, d = members.shape[1], rows.shape[1]
     columns = np.empty((d, q))
@@ -233,7 +235,7 @@ def totals_within(kind: int, rows: Any, members: Any, total: Any) -> None:
 
 
 @_compile
-def totals_across(kind: int, rows: Any, queries: Any, near: Any, total: Any) -> None:
+def totals_across(kind: int, rows: Array, queries: Indices, near: Indices, total: Array) -> None:
     """Statistic total[b, j] of the row queries[b] with the row near[b, j]."""
     q, d = near.shape[1], rows.shape[1]
     columns = np.empty((d, q))
@@ -245,7 +247,7 @@ def totals_across(kind: int, rows: Any, queries: Any, near: Any, total: Any) -> 
 
 
 @_compile
-def extend_each(K: Any, f: Any, count: Any, added: Any, value: Any, used: Any) -> None:
+def extend_each(K: Array, f: Array, count: Indices, added: Array, value: Array, used: Indices) -> None:
     """value[b] = k · (K[A, A] + added·I)⁻¹ f[b, A], with affinities K[b] in the order of `totals_within`.
 
     A are the first `count[b]` rows of set b, and k the affinities of its last row to them. `added` and `used`

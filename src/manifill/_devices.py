@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from manifill._arrays import Array, Indices
+from manifill._arrays import Array, Indices, Tensor
 from manifill._checks import is_option
 from manifill.errors import InvalidInput, MissingDependency, NotPositiveDefinite
 
@@ -34,7 +34,7 @@ def is_tensor(array: object) -> bool:
     return type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "device")
 
 
-def from_tensor(X: Any) -> tuple[Any, str | None]:
+def from_tensor(X: Tensor) -> tuple[Any, str | None]:
     """A tensor as a numpy array and its device; any other object unchanged and None."""
     if not is_tensor(X):
         return X, None
@@ -85,7 +85,7 @@ def memory_of(device: str) -> float:
     return float(_torch().cuda.mem_get_info(device)[0]) if device.startswith("cuda") else float("inf")
 
 
-def place(array: Any, device: str | None) -> Any:
+def place(array: Tensor, device: str | None) -> Tensor:
     """The array as a tensor on the device; the array itself if the device is None."""
     if device is None:
         return array
@@ -98,7 +98,7 @@ def tensor_absolute_distance(X: Array, Y: Array) -> Array:
     return distance
 
 
-def tensor_median_positive(distances: Any) -> Any:
+def tensor_median_positive(distances: Tensor) -> Tensor:
     """Median of the positive distances, 0 if there are none, as a scalar tensor on the same device."""
     torch = _torch()
     values = torch.sort(distances.flatten()).values
@@ -137,7 +137,7 @@ class TensorSubsets:
         failed, self._failed = self._failed, None
         return failed is None or not bool(failed)
 
-    def solve(self, K: Any, F: Any, added: Sequence[Any]) -> tuple[Any, Any]:
+    def solve(self, K: Tensor, F: Tensor, added: Sequence[Any]) -> tuple[Any, Any]:
         """X with (K[A, A] + r·I) X[A, J] = F[A, J] for every set, zero elsewhere; and r.
 
         r is the first value in `added` with which all matrices are positive definite.
@@ -154,18 +154,18 @@ class TensorSubsets:
             "added to the diagonal are not. Use the spectral solver or a larger ridge."
         )
 
-    def lay_out(self, F: Any) -> None:
+    def lay_out(self, F: Tensor) -> None:
         """Move the arrays needed to solve for F to the device."""
         self._gather(F)
 
-    def _gather(self, F: Any) -> list[Any]:
+    def _gather(self, F: Tensor) -> list[Any]:
         """F[A, J] of every batch, zero in the padding; cached, because known values do not change."""
         if self._values[0] is not F:
             padded = _torch().nn.functional.pad(F, (0, 0, 0, 1))
             self._values = (F, [padded[A[:, :, None], J[:, None, :]] for A, J, _ in self._batches])
         return self._values[1]
 
-    def _solve(self, K: Any, values: list[Any], added: Any) -> tuple[Any, Any]:
+    def _solve(self, K: Tensor, values: list[Any], added: Any) -> tuple[Any, Any]:
         torch = _torch()
         X = torch.zeros((len(K), self._members.shape[1]), dtype=K.dtype, device=K.device)
         failures = []

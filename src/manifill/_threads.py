@@ -12,12 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from manifill._arrays import Tensor
 from manifill._checks import complaint
 
 Task = TypeVar("Task")
@@ -151,7 +152,7 @@ def n_workers() -> int:
     return 1 if workers is None else workers.count
 
 
-def symmetric_product(A: Any, B: Any) -> Any:
+def symmetric_product(A: Tensor, B: Tensor) -> Tensor:
     """A @ B for a symmetric product: only 5/8 of it are computed, in threads."""
     C = np.empty((len(A), len(A)), dtype=np.result_type(A, B))
     tiles = list(pairwise(np.linspace(0, len(A), 5).astype(int).tolist()))
@@ -166,7 +167,7 @@ def symmetric_product(A: Any, B: Any) -> Any:
     return C
 
 
-def product(A: Any, B: Any) -> Any:
+def product(A: Tensor, B: Tensor) -> Tensor:
     """A @ B, with the rows of A shared among threads; tensors are multiplied on their device."""
     if not isinstance(A, np.ndarray) or A.size * B.shape[1] < _SMALL_PRODUCT:
         return A @ B

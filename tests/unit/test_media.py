@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from manifill._media import VideoFile, VideoWriter, damage, png, read_pictures, write_pictures
 from manifill.datasets import rotating_object
@@ -803,10 +804,15 @@ class TestDetection:
         stuck = [(5, 6), (20, 40), (0, 0)]
         for y, x in stuck:
             values[:, y, x] = 90 + y
-        damaged, reason = damage.detect_damage(values)
+        damaged, reason = damage.detect_damage(values, frames=True)
         assert {(int(y), int(x)) for _, y, x in np.argwhere(damaged)} == set(stuck)
         assert damaged.sum() == 20 * 3
         assert "never change" in reason
+
+    def test_constant_pixels_of_undamaged_pictures_are_not_damage(self):
+        digits = (load_digits().images * 15).astype(np.uint8)[..., None]
+        with pytest.raises(InvalidInput, match="No damage was found"):
+            damage.detect_damage(digits)
 
     def undamaged(self, kind):
         _, y, x = np.meshgrid(np.arange(4), np.linspace(-1, 1, 48), np.linspace(-1, 1, 64), indexing="ij")

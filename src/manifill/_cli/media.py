@@ -123,7 +123,7 @@ def images(
     """Restore damaged pictures of one size, from nearby pixels and from similar pictures.
 
     Undamaged pixels are written as they were read. Without an option that says where the damage is, it is
-    detected: NaN, transparency, a colour that stands out, pixels that never change. Check with --preview.
+    detected: NaN, transparency, or a colour that stands out. Check it with --preview.
 
     Examples
     --------

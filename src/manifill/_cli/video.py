@@ -168,7 +168,7 @@ def _static_damage(video: VideoFile) -> tuple[Mask, str]:
         np.linspace(0, video.n_frames - 1, min(video.n_frames, _DETECTION_FRAMES)).astype(int).tolist()
     )
     some = np.stack([frame for i, frame in enumerate(video.frames()) if i in chosen])
-    damaged, reason = detect_damage(some.reshape(*some.shape[:3], -1))
+    damaged, reason = detect_damage(some.reshape(*some.shape[:3], -1), frames=True)
     always: Mask = np.asarray(damaged.all(axis=0))
     if not always.any() or (damaged & ~always).any():
         raise InvalidInput(

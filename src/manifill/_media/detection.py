@@ -8,6 +8,9 @@ A colour (or grey value) counts as damage if all of these hold:
 - its pixels are scattered at random, or form regions that are not the background.
 
 If nothing meets these conditions, or too many colours do, the user must specify the damage.
+
+In frames of a video, pixels that never change while their neighbours do count as damage too. In other stacks
+they do not: undamaged pictures of digits and of objects on a plain background have such pixels.
 """
 
 from typing import Any
@@ -29,8 +32,8 @@ MAX_CORRELATION = 0.2
 """Correlation of neighbouring mask values below which damage counts as scattered at random."""
 
 
-def detect_damage(values: npt.NDArray[Any]) -> tuple[Mask, str]:
-    """Detect damage; return a mask (n, height, width) and a description of what was detected.
+def detect_damage(values: npt.NDArray[Any], *, frames: bool = False) -> tuple[Mask, str]:
+    """Detect damage in pictures, or in `frames` of a video: mask (n, height, width) and a description.
 
     Raises InvalidInput if no damage is clear, or if too many colours could be damage.
     """
@@ -38,13 +41,14 @@ def detect_damage(values: npt.NDArray[Any]) -> tuple[Mask, str]:
         damaged: Mask = np.isnan(values).any(axis=-1)
         return damaged, f"NaN at {_count(damaged)}"
     damaged, reasons = _by_colour(values)
-    stuck = _stuck(values) & ~damaged.all(axis=0)
-    if stuck.any():
-        reasons.append(f"{stuck.sum()} pixels that never change while their neighbours do")
-        damaged = damaged | stuck
+    if frames:
+        stuck = _stuck(values) & ~damaged.all(axis=0)
+        if stuck.any():
+            reasons.append(f"{stuck.sum()} pixels that never change while their neighbours do")
+            damaged = damaged | stuck
     if not reasons:
         raise InvalidInput(
-            "No damage was found with certainty: no NaN, no outlying value or colour, no stuck pixels. "
+            "No damage was found with certainty: no NaN and no outlying value or colour. "
             "Specify where it is: give --mask or --value."
         )
     return damaged, f"{', '.join(reasons)}: {_count(damaged)}"

@@ -1,4 +1,8 @@
-"""Inverse of a positive definite matrix, in threads of the package instead of BLAS threads."""
+"""Inverse of a positive definite matrix, in threads of the package instead of BLAS threads.
+
+Measured: with LAPACK on one thread instead, `IGHImputer()` without mixed precision takes 54 s instead of 46 s
+on METR-LA (2,016 × 207).
+"""
 
 from typing import Any
 

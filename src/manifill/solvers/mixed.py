@@ -3,6 +3,9 @@
 A solution by a float32 factor has a relative error of about 1e-4. Each step of iterative refinement solves
 for the residual, which multiplies the error by about that factor and costs one product with K in float64. Two
 or three steps reach rounding error. If the ridge is too small for convergence, the caller factors in float64.
+
+Measured on two busy cores: without it `IGHImputer()` takes 46 s instead of 36 s on METR-LA
+(2,016 × 207), 35 to 37 s instead of 29 to 34 s on a curved table (2,000 × 20), with the same errors.
 """
 
 from collections.abc import Callable

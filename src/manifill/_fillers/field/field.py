@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from manifill._arrays import Mask, namespace
+from manifill._arrays import Mask, Tensor, namespace
 from manifill._axes import Axis, along
 from manifill._devices import place
 from manifill.solvers.base import Explained
@@ -65,25 +65,25 @@ class Field:
         self._mix = _mixing(axes, M, device)
         self._latest: tuple[Any, Any] = (None, None)
 
-    def placed(self, array: Any) -> Any:
+    def placed(self, array: Tensor) -> Tensor:
         """The array in the field's dtype, on its device."""
         return place(np.asarray(array, dtype=self.dtype), self.device)
 
-    def harmonics(self, V: Any) -> Any:
+    def harmonics(self, V: Tensor) -> Tensor:
         """Values → coefficients of the harmonics."""
         for i, basis in enumerate(self._bases):
             if basis is not None and V.shape[i] > 1:
                 V = along(basis.T, V, i)
         return V
 
-    def values(self, C: Any) -> Any:
+    def values(self, C: Tensor) -> Tensor:
         """Coefficients of the harmonics → values."""
         for i, basis in enumerate(self._bases):
             if basis is not None and C.shape[i] > 1:
                 C = along(basis, C, i)
         return C
 
-    def variances(self, powers: Any, before: Any, pseudo_count: float, floor: float) -> Any:
+    def variances(self, powers: Tensor, before: Tensor, pseudo_count: float, floor: float) -> Tensor:
         """T estimated from squared coefficients: means over cells, log-interpolated between the cells.
 
         In every cell the variances `before` count as `pseudo_count` coefficients. Means are no less
@@ -104,11 +104,11 @@ class Field:
                 logs = along(interpolation, logs, i)
         return xp.exp(logs)
 
-    def mean(self, Y: Any, T: Any, tol: float, start: Any = None) -> Any:
+    def mean(self, Y: Tensor, T: Tensor, tol: float, start: Tensor = None) -> Tensor:
         """Conditional mean of the missing entries, 0 elsewhere; Y holds the known ones, 0 where missing."""
         return self._solve(-self.missing * self.values(self.harmonics(Y) / T), T, tol, start)
 
-    def deviation(self, T: Any, rng: np.random.Generator, tol: float) -> Any:
+    def deviation(self, T: Tensor, rng: np.random.Generator, tol: float) -> Tensor:
         """One draw of the missing entries about their conditional mean, 0 elsewhere.
 
         It is Q_mm⁻¹ b_m with b = Φ T^−½ Φᵀ z. The covariance of b is Q, so that of the draw is Q_mm⁻¹. The
@@ -117,7 +117,7 @@ class Field:
         noise = self.placed(rng.standard_normal(tuple(self.missing.shape), dtype=np.float32))
         return self._solve(self.missing * self.values(self.harmonics(noise) * T**-0.5), T, tol, None)
 
-    def _preconditioner(self, T: Any) -> Any:
+    def _preconditioner(self, T: Tensor) -> Tensor:
         if self._latest[0] is T:
             return self._latest[1]
         xp = namespace(T)
@@ -127,7 +127,7 @@ class Field:
         self._latest = T, inverse
         return inverse
 
-    def _solve(self, b: Any, T: Any, tol: float, x: Any) -> Any:
+    def _solve(self, b: Tensor, T: Tensor, tol: float, x: Tensor) -> Tensor:
         """Q_mm⁻¹ b, with an error of about `tol` conditional standard deviations of the missing entries.
 
         Each step reduces the squared error in the norm of Q_mm by its gain. In that norm, a draw of the
@@ -137,7 +137,7 @@ class Field:
         if not self.n_missing:
             return 0 * b
         m, precondition = self.missing, self._preconditioner(T)
-        apply: Callable[[Any], Any] = lambda v: m * self.values(self.harmonics(v) / T)  # noqa: E731
+        apply: Callable[[Tensor], Tensor] = lambda v: m * self.values(self.harmonics(v) / T)  # noqa: E731
         b = b if x is None else b - apply(x)
         x = 0 * b if x is None else 1 * x
         r, p, rz, gains, window = b, 0 * b, math.inf, [], self.solver.window
@@ -158,13 +158,15 @@ class Field:
         return x
 
 
-def _dot(a: Any, b: Any) -> float:
+def _dot(a: Tensor, b: Tensor) -> float:
     if isinstance(a, np.ndarray):
         return float(np.vdot(a, b))
     return float((a * b).sum())
 
 
-def _mixed_means(mean: float, row_variance: float, column_variance: float, remainder: float, Q: Any) -> Any:
+def _mixed_means(
+    mean: float, row_variance: float, column_variance: float, remainder: float, Q: Tensor
+) -> Tensor:
     """Mixing if no axis has cosines: weights are the mask's squared mean and its variance components."""
     over_rows, over_columns = Q.mean(0)[None], Q.mean(1)[:, None]
     parts = mean * Q + row_variance * over_rows + column_variance * over_columns
@@ -172,15 +174,15 @@ def _mixed_means(mean: float, row_variance: float, column_variance: float, remai
 
 
 def _mixed_waves(
-    axes: tuple[Axis, ...], waves: list[int], mean_power: Any, residual_power: Any, Q: Any
-) -> Any:
+    axes: tuple[Axis, ...], waves: list[int], mean_power: Tensor, residual_power: Tensor, Q: Tensor
+) -> Tensor:
     """Mixing of cosines, with the power spectra of the mean mask and of the deviations from it as weights."""
     rows = [Q[i : i + 16] for i in range(0, Q.shape[0], 16)]
     averaged = namespace(Q).concat([_convolved(some, mean_power, waves, axes) for some in rows])
     return averaged + _convolved(Q.mean(0)[None], residual_power, waves, axes)
 
 
-def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[Any], Any]:
+def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[Tensor], Tensor]:
     """The function `mixing` of the preconditioner: mixing(1/T) ≈ the diagonal of Φᵀ Q_mm Φ per missing entry.
 
     Restricting a harmonic to the missing entries mixes it with others: with all harmonics if entries are
@@ -205,13 +207,13 @@ def _mixing(axes: tuple[Axis, ...], M: Mask, device: str | None) -> Callable[[An
     return partial(_mixed_waves, axes, waves, *powers)
 
 
-def _power(m: Any, sizes: list[int], waves: list[int]) -> Any:
+def _power(m: Tensor, sizes: list[int], waves: list[int]) -> Tensor:
     """Power spectrum of a mask along the cosine axes, averaged over the other axes."""
     power = np.abs(np.fft.fftn(m, sizes, axes=waves)) ** 2
     return power.mean(axis=tuple(i for i in range(m.ndim) if i not in waves))
 
 
-def _convolved(Q: Any, spectrum: Any, waves: list[int], axes: tuple[Axis, ...]) -> Any:
+def _convolved(Q: Tensor, spectrum: Tensor, waves: list[int], axes: tuple[Axis, ...]) -> Tensor:
     """Q, reflected at both ends of its cosine axes, convolved with the weights of this Fourier spectrum."""
     xp = namespace(Q)
     sizes = [axes[i].size for i in waves]

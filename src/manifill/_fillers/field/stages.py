@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manifill._arrays import Array, Table, to_numpy
+from manifill._arrays import Array, Table, Tensor, to_numpy
 from manifill._axes import Axis, cosines, eigenvectors, separate
 from manifill._fillers.base import Fill, Run, SweepRecord
 from manifill._fillers.field.field import Field
@@ -65,11 +65,11 @@ class Stage:
     rounds: int
 
 
-def _separate_rows(problem: Problem, Z: Any) -> Axis:
+def _separate_rows(problem: Problem, Z: Tensor) -> Axis:
     return separate(len(Z))
 
 
-def _rows_in_time(problem: Problem, Z: Any) -> Axis:
+def _rows_in_time(problem: Problem, Z: Tensor) -> Axis:
     """Cosines if times are evenly spaced; else eigenvectors of exp(−|t − t'| / τ), τ = 10 median steps."""
     times = problem.times
     steps = np.diff(times)
@@ -80,7 +80,7 @@ def _rows_in_time(problem: Problem, Z: Any) -> Axis:
     return eigenvectors(K + 1e-6 * np.eye(len(K)), per_octave=3)
 
 
-def _similar_rows(problem: Problem, Z: Any) -> Axis:
+def _similar_rows(problem: Problem, Z: Tensor) -> Axis:
     return eigenvectors(_affinities(Z), per_octave=3)
 
 
