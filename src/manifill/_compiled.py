@@ -15,7 +15,7 @@ from manifill._arrays import Array, Indices
 
 
 def _compile(function: Any, **options: Any) -> Any:
-    """Compile without the GIL, with a cache on disk if a folder can be written to."""
+    """Compile without the GIL; the code is cached on disk if there is a writable folder."""
     try:
         return njit(nogil=True, cache=True, **options)(function)
     except RuntimeError:  # no writable folder: compile in every process
@@ -47,12 +47,12 @@ ABSOLUTE, SQUARED, PRODUCT = 0, 1, 2
 
 @_compile
 def _solve_in_place(matrix: Array, n: int, values: Array, n_functions: int) -> bool:
-    """Solve with the lower triangle of `matrix` (n, n) for values (functions, n), in place.
+    """Replace each row f of `values` (n_functions, n) by matrix⁻¹ f; overwrites `matrix` (n, n).
 
-    Returns whether the matrix is positive definite.
+    Only the lower triangle of `matrix` is read. Returns whether the matrix is positive definite.
     """
-    size = np.array([n, n_functions, 0], dtype=np.int32)
-    upper = np.array([85], dtype=np.uint8)  # "U", as Fortran sees the lower triangle of C
+    size = np.array([n, n_functions, 0], dtype=np.int32)  # the last number is the status that LAPACK returns
+    upper = np.array([85], dtype=np.uint8)  # "U": the lower triangle in C order is the upper one in Fortran
     _dposv(
         upper.ctypes,
         size.ctypes,
@@ -82,8 +82,9 @@ def solve_subsets(
 ) -> None:
     """Solve (K[A, A] + added·I) X[A, J] = F[A, J] for many sets of rows A with columns J.
 
-    Set s has the rows `rows[first_row[s]:first_row[s + 1]]`, and its columns likewise. The values in `added`
-    are tried in turn until the matrix is positive definite; `used[s]` is the index of that value, or −1.
+    Set s has the rows `rows[first_row[s]:first_row[s + 1]]`, and its columns likewise; only the sets from
+    `begin` to `end` - 1 are solved. The values in `added` are tried in turn until the matrix is positive
+    definite. `used[s]` becomes the index of that value, or −1 if there is none.
     """
     largest = 0
     for s in range(begin, end):
@@ -114,7 +115,7 @@ def solve_subsets(
 
 @_compile
 def factor_single(K: Array, A: Indices, added: float, factor: Array) -> int:
-    """Cholesky factor of K[A, A] + added·I in single precision, into `factor` (|A|, |A|); 0 means success."""
+    """Write the single-precision Cholesky factor of K[A, A] + added·I to `factor`; returns 0 on success."""
     n = A.size
     if n == 0:
         return 0
@@ -131,7 +132,7 @@ def factor_single(K: Array, A: Indices, added: float, factor: Array) -> int:
 
 @_compile
 def solve_single(factor: Array, values: Array) -> None:
-    """Solve with a factor from `factor_single` for values (functions, |A|), in place."""
+    """Solve, with a factor from `factor_single`, for each row of `values` (functions, |A|), in place."""
     if values.size == 0:
         return
     size = np.array([values.shape[1], values.shape[0], 0], dtype=np.int32)
@@ -206,9 +207,9 @@ def add_column(kind: int, x: Array, y: Array, sign: float, total: Array) -> None
 def drop_small(total: Array, rounding: Array) -> None:
     """Set totals that do not exceed the rounding error of their row (n, 1) to zero, in place."""
     for i in range(total.shape[0]):
-        row, least = total[i], rounding[i, 0]
+        row, threshold = total[i], rounding[i, 0]
         for j in range(row.size):
-            row[j] = row[j] if row[j] > least else 0.0
+            row[j] = row[j] if row[j] > threshold else 0.0
 
 
 @_compile
@@ -221,17 +222,17 @@ def add_scaled(factor: float, total: Array, out: Array) -> None:
 
 
 @_compile
-def totals_within(kind: int, rows: Array, members: Indices, total: Array) -> None:
-    """Statistic total[b, t] of the pairs i ≥ j of the rows members[b], t = i(i + 1)/2 + j."""
-    q, d = members.shape[1], rows.shape[1]
+def totals_within(kind: int, rows: Array, sets: Indices, total: Array) -> None:
+    """Statistic total[b, i(i + 1)/2 + j] of the rows sets[b, i] and sets[b, j], for i ≥ j."""
+    q, d = sets.shape[1], rows.shape[1]
     columns = np.empty((d, q))
-    for b in range(members.shape[0]):
+    for b in range(sets.shape[0]):
         for i in range(q):
             for c in range(d):
-                columns[c, i] = rows[members[b, i], c]
+                columns[c, i] = rows[sets[b, i], c]
         for i in range(q):
             first = i * (i + 1) // 2
-            _totals(kind, rows[members[b, i]], columns, total[b, first : first + i + 1])
+            _totals(kind, rows[sets[b, i]], columns, total[b, first : first + i + 1])
 
 
 @_compile
@@ -250,8 +251,8 @@ def totals_across(kind: int, rows: Array, queries: Indices, near: Indices, total
 def extend_each(K: Array, f: Array, count: Indices, added: Array, value: Array, used: Indices) -> None:
     """value[b] = k · (K[A, A] + added·I)⁻¹ f[b, A], with affinities K[b] in the order of `totals_within`.
 
-    A are the first `count[b]` rows of set b, and k the affinities of its last row to them. `added` and `used`
-    are as in `solve_subsets`.
+    A are the first `count[b]` rows of set b, on which f is known, and k the affinities of its last row, the
+    query, to them. `added` and `used` are as in `solve_subsets`.
     """
     last = f.shape[1]
     matrix = np.empty(last * last)

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from manifill._arrays import Array, Table, frozen, to_numpy
+from manifill._arrays import Array, Indices, Table, frozen, to_numpy
 from manifill._checks import require_number
 from manifill._draws import draws
 from manifill._fillers import Extension, Fill, Filler, Run
@@ -105,7 +105,13 @@ class Fitted:
         """Lower and upper ends of intervals with coverage `level`, clipped to limits (2, d)."""
         require_number("level", level, above=0, below=1)
         half = self.errors.half_widths(level) * self.problem.scaling.weight
-        return self._table(self.errors.Z - half, limits), self._table(self.errors.Z + half, limits)
+        low, high = self._table(self.errors.Z - half, limits), self._table(self.errors.Z + half, limits)
+        empty = self._empty_rows
+        if empty.size:  # nothing is known of them: quantiles of the observed values
+            tail, given = (1 - level) / 2, self.problem.given
+            low[empty] = np.clip(np.nanquantile(given, tail, axis=0, method="lower"), *limits)
+            high[empty] = np.clip(np.nanquantile(given, 1 - tail, axis=0, method="higher"), *limits)
+        return low, high
 
     def draws(self, m: int, rng: np.random.Generator, limits: Array, one_hot: Groups = ()) -> Iterator[Table]:
         """Multiple imputation: m completed tables, with missing values drawn from their distribution."""
@@ -121,7 +127,25 @@ class Fitted:
             field=self._field,
             run=self.run,
         )
-        return (self._table(Z, limits) for Z in drawn)
+        tables = (self._table(Z, limits) for Z in drawn)
+        return tables if not self._empty_rows.size else self._with_donors(tables, rng, limits)
+
+    @cached_property
+    def _empty_rows(self) -> Indices:
+        """Rows without an observed value that did not take part in the fill."""
+        return np.setdiff1d(np.arange(len(self.problem.given)), self.problem.rows)
+
+    def _with_donors(
+        self, tables: Iterator[Table], rng: np.random.Generator, limits: Array
+    ) -> Iterator[Table]:
+        """Give every empty row the values of another row of the same draw, chosen at random.
+
+        So these rows have the joint distribution of all columns.
+        """
+        for table in tables:
+            donors = table[rng.choice(self.problem.rows, len(self._empty_rows))]
+            table[self._empty_rows] = np.clip(donors, *limits)
+            yield table
 
     @property
     def _field(self) -> tuple[FieldFiller, FieldFill] | None:

@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 # Numbers that a pass over pairs of rows handles at a time: 0.5 MB, which fits into the cache of one core.
 _CACHED = 65_536
-# Multiplications below which a product is not worth sharing, and the pieces of one that is.
+# Multiplications below which a product is computed in one thread, and number of pieces of a larger one.
 _SMALL_PRODUCT = 1_000_000
 _PIECES = 4
 
@@ -48,7 +48,7 @@ class _Blas:
 
     @property
     def n_threads(self) -> int:
-        """How many threads BLAS uses when nobody holds it."""
+        """How many threads BLAS uses while it is not limited by `hold`."""
         with self._lock:
             if self._holders:
                 return self._saved
@@ -64,7 +64,7 @@ class _Blas:
             self._holders += 1
 
     def release(self) -> None:
-        """Restore the number of threads, unless somebody else still holds the limit."""
+        """Restore the number of threads, unless another holder still limits it."""
         with self._lock:
             self._holders -= 1
             if self._holders == 0:

@@ -11,6 +11,7 @@ from manifill.errors import InvalidInput
 
 
 def _same_shape(**arrays: npt.ArrayLike) -> list[Array]:
+    """The arrays as float64; raises unless all have the same shape."""
     tables = {name: np.asarray(value, dtype=np.float64) for name, value in arrays.items()}
     shapes = {name: table.shape for name, table in tables.items()}
     if len(set(shapes.values())) > 1:
@@ -76,7 +77,7 @@ def rmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
 
 
 def nrmse(X: npt.ArrayLike, filled: npt.ArrayLike, M: npt.ArrayLike) -> float:
-    """RMSE over the missing entries, each column divided by its standard deviation in `X`.
+    """RMSE over the missing entries, each error divided by the standard deviation of its column in `X`.
 
     Imputation by the column mean has an error of about 1. Constant columns are left out. If all columns are
     constant, the error is 0 for a perfect fill and infinite otherwise.
@@ -103,8 +104,8 @@ def relative_to_start(X: npt.ArrayLike, filled: npt.ArrayLike, start: npt.ArrayL
     >>> relative_to_start([[1.0]], [[1.5]], [[3.0]])
     0.25
     """
-    truth, fill, first = _same_shape(X=X, filled=filled, start=start)
-    before, after = _root_mean_square(truth - first), _root_mean_square(truth - fill)
+    truth, fill, initial = _same_shape(X=X, filled=filled, start=start)
+    before, after = _root_mean_square(truth - initial), _root_mean_square(truth - fill)
     if before == 0:
         return 0.0 if after == 0 else math.inf
     return after / before
@@ -117,7 +118,10 @@ def psnr(
     *,
     data_range: float = 1.0,
 ) -> float:
-    """Peak signal-to-noise ratio in decibels, over the missing entries, or over all entries without `M`.
+    """10·log₁₀(data_range² / MSE): the peak signal-to-noise ratio in decibels.
+
+    The mean squared error is over the missing entries, or over all entries if `M` is None. `data_range` is
+    the largest possible value minus the smallest.
 
     Examples
     --------

@@ -108,9 +108,9 @@ def test_columns_missing_in_the_same_rows_share_a_factor_with_the_same_fill(rng)
     class Counting:
         needs_psd = True
 
-        def factor(self, K, unit=None):
+        def factor(self, K, scale=None):
             sizes.append(len(K))
-            return Ridge(0.01).factor(K, unit)
+            return Ridge(0.01).factor(K, scale)
 
     def fill(columns):
         group = [[1, 4, 7]]

@@ -12,7 +12,7 @@ from manifill._messages import listening
 from manifill._problem import Problem
 from manifill._selection.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
 from manifill._selection.screening import Screening
-from manifill._validation import Accuracy, Evidence, accuracy, hide, random_sets, shrinkage, stack
+from manifill._validation import Accuracy, Evidence, accuracy, hold_out, random_sets, shrinkage, stack
 from manifill._validation.holdout import missingness_odds
 from manifill.amputation import mar, mcar
 from manifill.kernels import Gaussian, Laplacian
@@ -59,7 +59,7 @@ class TestHoldout:
         entries[np.flatnonzero(~np.isnan(X[:, 1]))[0], 1] = True
         other = X.copy()
         other[entries] = 1e6
-        one, two = (hide(Problem.of(table), entries) for table in (X, other))
+        one, two = (hold_out(Problem.of(table), entries) for table in (X, other))
         np.testing.assert_array_equal(one.problem.Z, two.problem.Z)
         assert one.truth[0] != two.truth[0]
 

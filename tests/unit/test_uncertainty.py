@@ -76,3 +76,37 @@ def test_intervals_of_a_tiny_table_are_not_empty():
 def test_invalid_levels_are_refused(fitted, level):
     with pytest.raises(InvalidInput, match="level must be a finite number > 0 and < 1"):
         fitted[2].intervals(level)
+
+
+@pytest.fixture(scope="module")
+def with_empty_rows():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(200)
+    X = np.column_stack([x, x + 0.1 * rng.standard_normal(200)])
+    X[:20] = np.nan
+    return IGHImputer(random_state=0).fit(X), X
+
+
+class TestRowsWithoutObservedValues:
+    """Nothing is known of them, so they have the distribution of the table."""
+
+    def test_intervals_contain_the_requested_share_of_the_observed_values(self, with_empty_rows):
+        imputer, X = with_empty_rows
+        low, high = imputer.intervals(0.9)
+        for j in range(2):
+            inside = (low[0, j] <= X[20:, j]) & (X[20:, j] <= high[0, j])
+            assert 0.88 <= inside.mean() <= 0.93
+        np.testing.assert_array_equal(low[:20], np.tile(low[0], (20, 1)))
+
+    def test_draws_vary_and_keep_the_correlation_of_the_columns(self, with_empty_rows):
+        imputer, X = with_empty_rows
+        draws = imputer.draws(20, random_state=1)
+        empty = np.concatenate([table[:20] for table in draws])
+        assert 0.8 < empty[:, 0].std() / np.nanstd(X[:, 0]) < 1.2
+        assert np.corrcoef(empty.T)[0, 1] > 0.9
+        np.testing.assert_array_equal(draws[0][20:], X[20:])
+
+    def test_draws_repeat_with_the_seed(self, with_empty_rows):
+        imputer, _ = with_empty_rows
+        one, two = (imputer.draws(2, random_state=3) for _ in range(2))
+        np.testing.assert_array_equal(one, two)

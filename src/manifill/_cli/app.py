@@ -341,7 +341,7 @@ def example(
 ) -> None:
     """Write small example files: a table, a sensor log, damaged pictures with masks, a damaged clip.
 
-    Complete versions lie beside them, so that you can compare a fill with the truth.
+    Their complete versions are written too, so that you can compare a fill with the truth.
 
     Examples
     --------

@@ -24,7 +24,7 @@ SEED = 0
 
 
 def run(picture: Path | None) -> None:
-    """Damage 300 digits, fill them, score the fill beside two common tools, and draw the result."""
+    """Damage 300 digits, fill them, compare the error with that of two common tools, and draw the result."""
     if picture is not None:
         _check_picture(picture)
     digits = load_digits().data[:300] / 16

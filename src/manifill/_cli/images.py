@@ -77,8 +77,8 @@ def run(request: Request) -> None:
         from manifill.report.restoration import draw_preview
 
         draw_preview(request.preview, pictures.values, missing, pictures.names)
-        said = f"{request.preview}: {reason}. Nothing was restored; remove --preview to do it."
-        say(said)
+        message = f"{request.preview}: {reason}. Nothing was restored; remove --preview to do it."
+        say(message)
         return
     if not missing.any():
         raise InvalidInput(f"Nothing is damaged: {reason}.")

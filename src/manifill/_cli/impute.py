@@ -217,16 +217,16 @@ def _finite(value: float) -> float | None:
 
 def _say(summary: dict[str, Any]) -> None:
     """Print the summary for people: what was done, how well, and the columns."""
-    said = f"Filled {summary['filled']:,} missing values in {summary['rows']:,} rows and wrote "
-    said += f"{summary['output']} ({summary['seconds']:.1f} s)."
+    text = f"Filled {summary['filled']:,} missing values in {summary['rows']:,} rows and wrote "
+    text += f"{summary['output']} ({summary['seconds']:.1f} s)."
     incomplete = [one for one in summary["columns"] if one["missing"]]
     ratios = [_relative(one) for one in incomplete if math.isfinite(_relative(one))]
     if ratios:
         change = 1 - sum(ratios) / len(ratios)
-        said += " Tested on known values that were held out, the error is on average "
-        said += f"{abs(change):.0%} {'below' if change >= 0 else 'above'} that of filling each column with "
-        said += "its mean or most frequent value."
-    say(said)
+        text += " Tested on known values that were held out, the error is on average "
+        text += f"{abs(change):.0%} {'below' if change >= 0 else 'above'} that of filling each column with "
+        text += "its mean or most frequent value."
+    say(text)
     if summary["status"] in _EXPLAINED:
         say(f"{summary['explanation'].capitalize()}.")
     for path in summary["draws"]:

@@ -30,7 +30,7 @@ Tolerance = Annotated[
     typer.Option(
         metavar="T",
         min=0,
-        help="Largest difference from --value, in pixel values.",
+        help="Pixels that differ from --value by at most this much are damaged too.",
         rich_help_panel=_DAMAGE,
     ),
 ]
@@ -78,7 +78,7 @@ def images(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="Folder or file to write, of the kind of DAMAGED."
+            "--output", "-o", metavar="OUT", help="Folder or file to write: the same kind as DAMAGED."
         ),
     ],
     mask: Mask = None,
@@ -189,7 +189,8 @@ def video(
     """Restore damaged video, from neighbouring frames, similar frames and nearby pixels. Sound is kept.
 
     Frames are processed in windows, so long videos need no more memory than short ones. Without an option
-    that says where the damage is, pixels that never change are taken for damage.
+    that says where the damage is, it is detected if it is in the same pixels of all frames: a colour that
+    stands out, or pixels that never change.
 
     Examples
     --------

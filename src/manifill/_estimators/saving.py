@@ -181,8 +181,8 @@ def _to_json(value: Any, arrays: dict[str, Array]) -> Any:
         name = type(value).__name__
         if name not in _KNOWN:
             raise InvalidInput(f"A model with {name} cannot be saved; only {', '.join(sorted(_KNOWN))} can.")
-        members = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
-        return {"class": name, "fields": {key: _to_json(one, arrays) for key, one in members.items()}}
+        values = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+        return {"class": name, "fields": {key: _to_json(one, arrays) for key, one in values.items()}}
     if isinstance(value, dict):
         return {"dict": {key: _to_json(one, arrays) for key, one in value.items()}}
     if isinstance(value, tuple | list):

@@ -85,7 +85,7 @@ def _write(name: str, outcome: Outcome, record: Mapping[str, Any], folder: Path)
                 figure.savefig(
                     file,
                     format=kind,
-                    bbox_inches="tight",  # do not cut off labels beside pictures
+                    bbox_inches="tight",  # do not cut off labels next to pictures
                     metadata={"Date": None} if kind == "svg" else None,
                 )
     for label, write in outcome.extra.items():

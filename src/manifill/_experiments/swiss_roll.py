@@ -18,7 +18,7 @@ from manifill.kernels import MedianDistance
 from manifill.metrics import paper_error
 
 KNOBS = base.Knobs(multiple=4.0, delta=1e-4)
-# Share of missing entries in the figure of paths. Set by hand.
+# Share of missing entries in the figure "trails", the paths of imputed points. Set by hand.
 TRAILS_RATE = 0.4
 # Bandwidth of the diffusion map. A wide one shows the shape of the roll, a narrow one unrolls it into a line.
 # Set by hand, not tuned.
@@ -82,13 +82,13 @@ def _claims(runs: Runs, rates: tuple[float, ...]) -> list[base.Claim]:
     ]
     if len(runs[base.PAPER, rates[0]]) == 1:
         return claims
-    last = [
+    final = [
         (one.mean(), one.std()) for one in (base.errors_of(runs[base.PAPER, rate])[:, -1] for rate in rates)
     ]
     found = ", ".join(
-        f"{mean:.2f} ± {std:.2f} at {rate:.0%}" for (mean, std), rate in zip(last, rates, strict=True)
+        f"{mean:.2f} ± {std:.2f} at {rate:.0%}" for (mean, std), rate in zip(final, rates, strict=True)
     )
-    correlation = float(np.corrcoef(rates, [std for _, std in last])[0, 1])
+    correlation = float(np.corrcoef(rates, [std for _, std in final])[0, 1])
     claims.append(
         base.Claim(
             "Data sets with more missing values are less consistent in their outcome.",
@@ -106,7 +106,7 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
         axes = figure.subplots(2, 2, sharex="col")
         for column, name in zip(axes.T, (base.PAPER, base.OURS), strict=True):
             errors = {f"{rate:.0%}": base.errors_of(runs[name, rate]) for rate in rates}
-            plots.convergence(column[0], errors, spread=False)
+            plots.convergence(column[0], errors, band=False)
             column[0].set(title=name, ylabel="L² error, mean over the runs", xlabel="")
             plots.convergence(column[1], {key: base.deviation(one) for key, one in errors.items()})
             column[1].set_ylabel("standard deviation of the error")

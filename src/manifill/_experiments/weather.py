@@ -112,7 +112,7 @@ def _curves(runs: Runs, rates: tuple[float, ...]) -> Figure:
         figure = Figure(figsize=(9.5, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         tables = {f"{base.PAPER}, {rate:.0%}": base.errors_of(runs[base.PAPER, rate]) for rate in rates}
-        plots.convergence(left, tables, log=False, spread=False)
+        plots.convergence(left, tables, log=False, band=False)
         for rate, (color, _, line) in zip(rates, plots.STYLES, strict=False):
             level = base.errors_of(runs[base.OURS, rate])[:, -1].mean()
             left.axhline(

@@ -145,7 +145,7 @@ class Extension(Protocol):
 
 
 class Filler(Protocol):
-    """A method that fills a table. A new method is a class with these members.
+    """A method that fills a table. A new method is a class with these attributes and methods.
 
     Attributes
     ----------

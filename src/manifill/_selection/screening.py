@@ -15,7 +15,7 @@ from manifill._fillers.sweep import Ensemble, Schedule, Start, Sweeper, SweepLim
 from manifill._problem import Problem
 from manifill._selection.portfolio import Pair
 from manifill._threads import Workers, share
-from manifill._validation import Evidence, HeldOut, hide, random_sets, root_mean_square, stack
+from manifill._validation import Evidence, HeldOut, hold_out, random_sets, root_mean_square, stack
 from manifill.errors import ManifillError
 from manifill.kernels import Kernel
 from manifill.solvers import AnySolver
@@ -91,26 +91,26 @@ class Screening:
         n_scored = _COLUMNS_OF_WIDE if wide else math.ceil(_ENTRIES_OF_WIDE / per_column)
         self._some_columns = 2 * n_scored <= own
         if not self._some_columns:
-            self.held_out = [hide(problem, entries) for entries in sets]
+            self.held_out = [hold_out(problem, entries) for entries in sets]
         else:
             scored = holdout_rng.permutation(own)[:n_scored]
-            self.held_out = [self._hide_in(problem, entries, scored) for entries in sets]
+            self.held_out = [self._hold_out_in(problem, entries, scored) for entries in sets]
         self.truth = np.concatenate([one.truth for one in self.held_out])
         self._starts: list[Start] = [mean_start] * count
         self.pairs: list[Pair] = []
         self._fills: list[Array] = []
 
-    def _hide_in(self, problem: Problem, entries: Mask, scored: Indices) -> HeldOut:
+    def _hold_out_in(self, problem: Problem, entries: Mask, scored: Indices) -> HeldOut:
         """Hold out entries of the columns `scored`; the other columns are filled first, and then known."""
         others = np.delete(np.arange(problem.shape[1]), scored)
         entries[:, others] = False
         _log.info("filling the columns without held-out entries")
         rng = np.random.default_rng(self._seeds[0])
-        without = hide(problem, entries).problem
+        without = hold_out(problem, entries).problem
         *_, last = self._sweeper.run(without, rng, self._run, [SweepLimit(_BASE_SWEEPS)])
         known = np.full(problem.given.shape, np.nan)
         known[:, others] = last.X[:, others]
-        return hide(problem, entries, known)
+        return hold_out(problem, entries, known)
 
     def screen(self, pairs: list[Pair]) -> None:
         """Run these candidates."""

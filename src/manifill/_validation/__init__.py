@@ -4,7 +4,7 @@ from manifill._validation.errors import Errors
 from manifill._validation.evidence import Accuracy, ColumnAccuracy, Evidence, accuracy, shrinkage
 from manifill._validation.holdout import (
     HeldOut,
-    hide,
+    hold_out,
     hold_out_like_missing,
     holdout_size,
     is_large,
@@ -20,7 +20,7 @@ __all__ = [
     "Evidence",
     "HeldOut",
     "accuracy",
-    "hide",
+    "hold_out",
     "hold_out_like_missing",
     "holdout_size",
     "is_large",

@@ -19,16 +19,16 @@ from manifill._problem import Groups, Problem
 
 # Held-out entries of a column that give its RMS error to about a tenth (relative error 1/√(2·60) = .09).
 _ENTRIES_PER_COLUMN = 60
-# Lower bound on the ratio of a column's scale after and before hiding; matches the ±1e6 clip of `Scaling`.
+# Lower bound on a column's scale after holding out / before; matches the ±1e6 clip of `Scaling`.
 _MIN_SCALE_RATIO = 1e-6
 # Bound on the absolute logarithm of the weight of a held-out entry. Set by hand, not tuned.
 _MAX_LOG_WEIGHT = 3.0
 # Entries of a table beyond which one held-out set is used. Set by hand, not tuned.
 _MANY_ENTRIES = 25_000
-# Shares of the known entries to hold out: as single entries; and at most by damage moved from other rows, if
-# less than the share _MUCH_MISSING is missing, or otherwise. Holding out much of a table that already lacks
-# much would make another problem of it. Set by hand, not tuned.
-_SINGLE_SHARE, _MOVED_SHARE, _MOVED_SHARE_OF_FEW, _MUCH_MISSING = 0.06, 0.25, 0.08, 0.2
+# Shares of the known entries to hold out: single entries; and, at most, entries under damage moved from other
+# rows, if less than the share _HIGH_RATE of the table is missing, and if more is. Holding out much of a table
+# that already lacks much would change the problem. Set by hand, not tuned.
+_SINGLE_SHARE, _MOVED_SHARE, _MOVED_SHARE_HIGH_RATE, _HIGH_RATE = 0.06, 0.25, 0.08, 0.2
 # How often damage is moved once more if it covers less than half of its share. Set by hand, not tuned.
 _MAX_COPIES = 32
 # Largest weight of a held-out entry, and known entries that every column keeps. Set by hand, not tuned.
@@ -41,19 +41,19 @@ _ALONG_ROWS = np.array([0.5, 1.5, 2.5, 4.5, 8.5, 16.5])
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A problem with some known entries hidden, and their true values.
+    """A problem with some known entries held out, and their true values.
 
     Attributes
     ----------
     problem : the problem with these entries missing; means and standard deviations are of the other entries.
     rows, columns : (h,), positions of the held-out entries in `problem.Z`.
-    truth : (h,), their values. The mean of the other entries is 0; the unit is the standard deviation before
-        hiding.
+    truth : (h,), their values. The mean of the other entries is 0; values are in standard deviations
+        of the column before holding out.
     weight : (h,), weights that make the held-out entries representative of the missing ones.
     place : (h,), distance bins, as in `distance_bins`.
-    scale : (h,), scale of `problem` in standard deviations before hiding. In a column of nearly equal values
-        the standard deviation may shrink a thousandfold when others are hidden; errors in that unit would
-        dominate all others.
+    scale : (h,), scale of `problem`, in standard deviations before holding out. In a column of nearly equal
+        values the standard deviation may shrink a thousandfold when some are held out; errors divided by it
+        would dominate all others.
     """
 
     problem: Problem
@@ -73,7 +73,7 @@ class HeldOut:
         return replace(self, problem=self.problem.take(which), rows=np.searchsorted(which, self.rows))
 
 
-def hide(
+def hold_out(
     problem: Problem,
     entries: Mask,
     known: Table | None = None,
@@ -204,9 +204,9 @@ def hold_out_like_missing(problem: Problem, rows: Indices, rng: np.random.Genera
             H[:, list(group)] = H[:, [group[0]]]
     H &= ~M
     if problem.layout is None or not problem.layout.homogeneous:
-        few = (~M & ~H).sum(axis=0) < _MIN_LEFT
+        too_few = (~M & ~H).sum(axis=0) < _MIN_LEFT
         for group in problem.groups:
-            if few[list(group)].any():
+            if too_few[list(group)].any():
                 H[:, list(group)] = False
     H &= not (M | H).all()  # at least one entry must stay known
     missing, held = distance_bins(problem, M, M)[M], distance_bins(problem, M | H, H)[H]
@@ -221,7 +221,7 @@ def hold_out_like_missing(problem: Problem, rows: Indices, rng: np.random.Genera
     weight[mask], place[mask] = weights, held
     entries = np.zeros(problem.given.shape, dtype=np.bool_)
     entries[problem.rows] = mask
-    return hide(problem, entries, weight=weight, place=place)
+    return hold_out(problem, entries, weight=weight, place=place)
 
 
 def _repeated_damage(M: Mask, shape: tuple[int, ...], ordered: bool, rng: np.random.Generator) -> Mask:
@@ -232,7 +232,7 @@ def _repeated_damage(M: Mask, shape: tuple[int, ...], ordered: bool, rng: np.ran
     grid = len(shape) == 3
     shared = grid and bool((field[..., :1] == field).all())  # all channels of a pixel are missing together
     single = rng.random((*field.shape[:-1], 1) if shared else field.shape) < _SINGLE_SHARE
-    limit = (_MOVED_SHARE if M.mean() < _MUCH_MISSING else _MOVED_SHARE_OF_FEW) * known.sum()
+    limit = (_MOVED_SHARE if M.mean() < _HIGH_RATE else _MOVED_SHARE_HIGH_RATE) * known.sum()
     # Without a grid or row times there are no distances to compare moved damage by: single entries only.
     moved = _moved(field, rng) & known & (grid or ordered)
     for _ in range(_MAX_COPIES):  # little damage gives few examples: move it several times

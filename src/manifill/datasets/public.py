@@ -8,7 +8,7 @@ A data set is searched for in this order:
 3. at its official address, from where it is downloaded to the cache.
 
 Downloads are verified. The SHA-256 of the Olivetti file, and of the pixels of COIL-20, are known. For the
-other files it is recorded beside the file at the first download and compared at every later use.
+other files it is recorded next to the file at the first download and compared at every later use.
 """
 
 import hashlib

@@ -185,23 +185,21 @@ class Pairs:
         )
 
     @classmethod
-    def within(
-        cls, rows: Array, members: Indices, statistics: tuple[PairStatistic, ...], own: bool
-    ) -> "Pairs":
-        """Pairs i ≥ j within each of b sets of q rows, `members` (b, q), as arrays (b, q(q + 1)/2).
+    def within(cls, rows: Array, sets: Indices, statistics: tuple[PairStatistic, ...], own: bool) -> "Pairs":
+        """Pairs i ≥ j within each of b sets of q rows, with indices `sets` (b, q), as arrays (b, q(q + 1)/2).
 
         With `own`, `left_own` and `right_own` are computed too; only kernels with `uses_own` need them.
         """
-        q = members.shape[1]
+        q = sets.shape[1]
         left, right = np.tril_indices(q) if own else (None, None)
         return cls._compiled(
             "totals_within",
             rows,
-            (members,),
+            (sets,),
             q * (q + 1) // 2,
             statistics,
-            members[:, left] if own else None,
-            members[:, right] if own else None,
+            sets[:, left] if own else None,
+            sets[:, right] if own else None,
         )
 
     @classmethod
@@ -224,7 +222,7 @@ class Pairs:
         cls,
         loop: str,
         rows: Array,
-        members: tuple[Indices, ...],
+        indices: tuple[Indices, ...],
         width: int,
         statistics: tuple[PairStatistic, ...],
         left: Indices | None,
@@ -232,9 +230,9 @@ class Pairs:
     ) -> "Pairs":
         import manifill._compiled as compiled
 
-        totals = {s: np.empty((len(members[0]), width)) for s in statistics}
+        totals = {s: np.empty((len(indices[0]), width)) for s in statistics}
         for s, total in totals.items():
-            getattr(compiled, loop)(getattr(compiled, s.kind), rows, *members, total)
+            getattr(compiled, loop)(getattr(compiled, s.kind), rows, *indices, total)
         return cls(
             totals=totals,
             left_own={} if left is None else {s: _own_of(s, rows, left) for s in statistics},
@@ -267,5 +265,5 @@ class Pairs:
         )
 
 
-def _own_of(statistic: PairStatistic, rows: Array, members: Indices) -> Array:
-    return statistic.own(rows[members.ravel()]).reshape(members.shape)
+def _own_of(statistic: PairStatistic, rows: Array, indices: Indices) -> Array:
+    return statistic.own(rows[indices.ravel()]).reshape(indices.shape)

@@ -12,7 +12,7 @@ from manifill.plots.style import STYLES
 
 
 def convergence(
-    axes: Axes, runs: Mapping[str, npt.ArrayLike], *, log: bool = True, spread: bool = True
+    axes: Axes, runs: Mapping[str, npt.ArrayLike], *, log: bool = True, band: bool = True
 ) -> Axes:
     """Error against sweep: for each name the mean over the runs, and a band from minimum to maximum.
 
@@ -20,14 +20,14 @@ def convergence(
     ----------
     runs : name → errors (runs, sweeps + 1), or (sweeps + 1,) for a single run; the first is the start's.
     log : use a logarithmic axis.
-    spread : draw the band.
+    band : draw the band.
     """
     for (name, errors), style in zip(runs.items(), _styles(len(runs)), strict=True):
         table = np.atleast_2d(np.asarray(errors, dtype=np.float64))
         sweep = np.arange(table.shape[1])
         color, marker, line = style
         axes.plot(sweep, table.mean(axis=0), color=color, marker=marker, ls=line, ms=4, label=name)
-        if spread and len(table) > 1:
+        if band and len(table) > 1:
             axes.fill_between(sweep, table.min(axis=0), table.max(axis=0), color=color, alpha=0.15, lw=0)
     log = log and any(np.max(np.asarray(line.get_ydata())) > 0 for line in axes.lines)
     axes.set(xlabel="sweep", ylabel="error", yscale="log" if log else "linear")

@@ -77,9 +77,9 @@ class Solver(Protocol):
 
     needs_psd: ClassVar[bool]
 
-    def factor(self, K: Array, unit: float | None = None) -> Factor:
+    def factor(self, K: Array, scale: float | None = None) -> Factor:
         """Factor the affinities among the known rows, (|A|, |A|).
 
-        `unit` is k̄, the affinity that the ridge is relative to; default the mean diagonal of K.
+        `scale` is k̄, the affinity that the ridge is relative to; default the mean diagonal of K.
         """
         ...

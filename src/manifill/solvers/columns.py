@@ -80,18 +80,18 @@ class Columns:
         return cast("Array | None", mixed.solve(K, self.F, self.M, known, missing, added)), reports
 
     def _directly(self, K: Array, solver: Solver) -> tuple[Array, list[Report]]:
-        unit = mean_diagonal(K)
+        scale = mean_diagonal(K)
         if isinstance(solver, Ridge) and (not isinstance(K, np.ndarray) or self._use_compiled()):
-            C, added = self.known.solve(K, self.F, solver.added(unit))
-            return C, self._report(added, solver.ridge * unit)
+            C, added = self.known.solve(K, self.F, solver.added(scale))
+            return C, self._report(added, solver.ridge * scale)
         C, reports = np.zeros(self.F.shape), []
         assert isinstance(self.known, Subsets)
         for A, J in self.known.sets:
-            factor = solver.factor(K[np.ix_(A, A)], unit)  # eigendata of K on A, or Cholesky
+            factor = solver.factor(K[np.ix_(A, A)], scale)  # eigendata of K on A, or Cholesky
             C[np.ix_(A, J)] = factor.coefficients(self.F[np.ix_(A, J)])  # Σ ⟨f, ψ_ℓ⟩ ψ_ℓ / λ_ℓ
             reports.append(factor.report)
         if isinstance(solver, Ridge):
-            return C, self._report(max(report.added for report in reports), solver.ridge * unit)
+            return C, self._report(max(report.added for report in reports), solver.ridge * scale)
         return C, reports
 
     def _use_compiled(self) -> bool:

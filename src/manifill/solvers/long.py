@@ -78,13 +78,13 @@ class NormalEquations:
 
     def solve(self, among: Array, ridge: float) -> tuple[Array, Report]:
         """Coefficients (m,) from the affinities among the landmarks (m, m); zero for redundant landmarks."""
-        unit = mean_diagonal(among)
-        factored, order, rank, _ = dpstrf(among, tol=_MIN_PIVOT * unit, lower=1)
+        scale = mean_diagonal(among)
+        factored, order, rank, _ = dpstrf(among, tol=_MIN_PIVOT * scale, lower=1)
         kept = order[:rank] - 1
         lower = np.tril(factored[:rank, :rank])
         # After the change of basis that makes K[L, L] the identity, the ridge conditions the equations well.
         half = _solve(lower, self.products[np.ix_(kept, kept)])
-        factor = Ridge(ridge).factor(_solve(lower, half.T), unit)
+        factor = Ridge(ridge).factor(_solve(lower, half.T), scale)
         solution = factor.coefficients(_solve(lower, self.projections[kept]))
         coefficients = np.zeros(len(among))
         coefficients[kept] = solve_triangular(lower, solution, lower=True, trans=1, check_finite=False)

@@ -73,21 +73,21 @@ class Ridge(Explained):
     def __post_init__(self) -> None:
         require_number("ridge of Ridge", self.ridge, least=0)
 
-    def added(self, unit: float) -> list[float]:
+    def added(self, scale: float) -> list[float]:
         """Amounts to add to the diagonal, tried in this order: the ridge, then the ridge plus jitter."""
-        return [(self.ridge + jitter) * unit for jitter in _JITTER]
+        return [(self.ridge + jitter) * scale for jitter in _JITTER]
 
-    def factor(self, K: Array, unit: float | None = None) -> RidgeFactor:
+    def factor(self, K: Array, scale: float | None = None) -> RidgeFactor:
         diagonal = np.diagonal(K).copy()
-        unit = unit or mean_diagonal(K)
-        for added in self.added(unit):
+        scale = scale or mean_diagonal(K)
+        for added in self.added(scale):
             work = K.copy(order="F")
             np.fill_diagonal(work, diagonal + added)
             try:
                 upper, _ = cho_factor(work, overwrite_a=True, check_finite=False)
             except LinAlgError:
                 continue
-            return RidgeFactor(upper, Report(kept=len(K), added=added, jitter=added - self.ridge * unit))
+            return RidgeFactor(upper, Report(kept=len(K), added=added, jitter=added - self.ridge * scale))
         raise NotPositiveDefinite(
             f"Cholesky needs a positive definite matrix; the affinities of {len(K)} known rows with "
             f"{added:.3g} added to the diagonal are not. Use the spectral solver or a larger ridge."

@@ -114,7 +114,7 @@ class Spectral(Explained):
                 "cutoff of Spectral", "a rule such as ConditionNumber(1e-3) or Count(20)", self.cutoff
             )
 
-    def factor(self, K: Array, unit: float | None = None) -> SpectralFactor:
+    def factor(self, K: Array, scale: float | None = None) -> SpectralFactor:
         values, vectors = eigh(K, check_finite=False, driver="evd")
         values, vectors = values[::-1], vectors[:, ::-1]
         # Eigenvalues of smaller magnitude are rounding error.
