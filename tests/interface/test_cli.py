@@ -317,7 +317,7 @@ def test_empty_columns_are_left_empty_and_reported(folder):
         (TABLE, ["--types", "id=number"], "cannot be treated as number"),
         (TABLE, ["--bounds", "a=5"], '"a=0:100"'),
         (TABLE, ["--bounds", "a=9:1"], "Bounds of column 'a'"),
-        (TABLE, ["--intervals", "90"], "--intervals must be a finite number > 0 and < 1"),
+        (TABLE, ["--intervals", "90"], "--intervals must lie between 0 and 1"),
         (TABLE, ["--encoding", "morse"], "--encoding must be a known encoding"),
         (TABLE, ["--delimiter", "ab"], "--delimiter must be one character"),
         ("a,b\n1,2\n3\n", [], "Line 3 of in.csv has 1 cells where the first line has 2"),

@@ -246,7 +246,7 @@ def test_invalid_requests_for_video_are_refused(tmp_path):
     for arguments, message in [
         (("in.mp4", "-o", "out.txt", "--box", "1,1,4,4"), "must end in"),
         (("no.mp4", "-o", "out.mp4", "--box", "1,1,4,4"), "no.mp4"),
-        (("in.mp4", "-o", "in.mp4", "--box", "1,1,4,4"), "different files"),
+        (("in.mp4", "-o", "in.mp4", "--box", "1,1,4,4"), "its own name"),
         (("in.mp4", "-o", "short.mp4", "--box", "1,1,4,4"), "use --force"),
         (("in.mp4", "-o", "out.mp4", "--mask", "short.mp4"), "must have 6 frames"),
         (("in.mp4", "-o", "out.mp4", "--frames", "9"), "9"),

@@ -277,7 +277,7 @@ class TestLimits:
 
     def test_new_rows_of_another_type_are_refused(self, people, fitted):
         new = people[1].iloc[:3]
-        for changes in ({"born": np.nan}, {"born": [1, 2, 3]}, {"height": "tall"}):
+        for changes in ({"born": [1, 2, 3]}, {"height": "tall"}):
             with pytest.raises(InvalidInput, match=f"column '{next(iter(changes))}' was treated as"):
                 fitted.transform(new.assign(**changes))
 

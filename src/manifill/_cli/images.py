@@ -109,12 +109,10 @@ def _check(request: Request) -> None:
     if drawn and absent:
         raise MissingDependency(f"Drawing needs {' and '.join(absent)}: pip install 'manifill[plots]'.")
     paths = [request.source, request.output, *drawn]
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise InvalidInput(f"Every file needs its own name; got {', '.join(map(str, paths))}.")
+    files.check_distinct(paths)
     for path in drawn:
         files.check_writable(path)
-        if path.exists() and not request.force:
-            raise InvalidInput(f"{path} exists already; use --force to replace it.")
+        files.check_replaceable(path, request.force)
     if not request.output.absolute().parent.is_dir():
         raise InvalidInput(f"There is no folder {request.output.parent} to write into; make it first.")
     occupied = request.output.is_file() or (request.output.is_dir() and any(request.output.iterdir()))

@@ -15,12 +15,12 @@ from rich.table import Table as Grid
 
 import manifill
 from manifill import _files as files
-from manifill._checks import require_number
 from manifill._cli.options import text_columns
 from manifill._cli.watch import Interrupted, console, fit_watched, say
 from manifill._estimators import TableImputer
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fills, Flag, Quantity
+from manifill.tables.frames import TIMES
 
 MOST_SHOWN = 30
 # Statuses that the summary explains; the others are normal endings.
@@ -60,6 +60,7 @@ def run(request: Request, as_json: bool) -> None:
     _check(request)
     if request.model is None:
         table = files.read(request.source, text_columns=text_columns(request.types), **request.reading)
+        _check_names(request, table)
         imputer = _fitted(request, table)
         fills: Fills = imputer.completed_
     else:
@@ -67,8 +68,9 @@ def run(request: Request, as_json: bool) -> None:
         kinds = (Quantity, Cyclic, Flag)
         as_text = [field.name for field in imputer.fields_ if not isinstance(field.variable, kinds)]
         table = files.read(request.source, text_columns=as_text, **request.reading)
+        _check_names(request, table)
         fills = imputer.transform(table)
-    chosen = _only(fills, request.columns, table.names)
+    chosen = _only(fills, request.columns)
     _write(request, imputer, table, chosen, began)
     summary = _summary(request, imputer, table, chosen, monotonic() - began)
     if as_json:
@@ -83,22 +85,26 @@ def _check(request: Request) -> None:
     if request.model is not None:
         names = ("types", "bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
         _refuse([name for name in names if getattr(request, name)])
-    if request.intervals is not None:
-        require_number("--intervals", request.intervals, above=0, below=1)
+    if request.intervals is not None and not 0 < request.intervals < 1:
+        raise InvalidInput(f"--intervals must lie between 0 and 1, such as 0.9; got {request.intervals:g}.")
+    if request.intervals is not None and request.output.suffix.lower() == ".npy":
+        raise InvalidInput(
+            "--intervals adds named columns, which a .npy file cannot hold; write a .csv file."
+        )
+    if request.report is not None and request.report.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInput(f"--report writes an HTML page, so it must end in .html; got {request.report}.")
     absent = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
     if request.report is not None and absent:
         raise MissingDependency(f"A report needs {' and '.join(absent)}: pip install 'manifill[plots]'.")
     tables = [path for path in (request.output, *request.tables_of_draws) if path != files.PIPE]
     others = [path for path in (request.report, request.save) if path is not None]
-    if len({path.resolve() for path in (*tables, *others)}) < len(tables) + len(others):
-        raise InvalidInput(f"Every file needs its own name; got {', '.join(map(str, (*tables, *others)))}.")
+    files.check_distinct([*tables, *others])
     for path in tables:
         files.check_output(path)
     for path in others:
         files.check_writable(path)
     for path in (*tables, *others):
-        if path.exists() and not request.force:
-            raise InvalidInput(f"{path} exists already; use --force to replace it.")
+        files.check_replaceable(path, request.force)
 
 
 def _fitted(request: Request, table: files.TableFile) -> TableImputer:
@@ -123,11 +129,11 @@ def _write(
     request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, began: float
 ) -> None:
     """Write all files; the completed table last, because it may replace the input file."""
-    extra = {} if request.intervals is None else _ends(imputer, table, request.intervals)
+    extra = {} if request.intervals is None else _ends(imputer, request.intervals)
     if request.draws:
         drawn = imputer.draws(request.draws, random_state=request.seed)
         for path, one in zip(request.tables_of_draws, drawn, strict=True):
-            files.write(table, _only(one, request.columns, table.names), path)
+            files.write(table, _only(one, request.columns), path)
     if request.save is not None:
         imputer.save(request.save)
     if request.report is not None:
@@ -153,26 +159,31 @@ def _numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}-draw{number}{path.suffix}")
 
 
-def _only(fills: Fills, columns: list[str], names: list[Any]) -> Fills:
-    """The fills of the columns in `columns`; all fills if that is empty."""
-    unknown = [name for name in columns if name not in names]
+def _check_names(request: Request, table: files.TableFile) -> None:
+    """Raise, before the fit, if options name columns that do not exist, or intervals need a name in use."""
+    names = table.names
+    unknown = [name for name in request.columns if name not in names]
     if unknown:
         raise InvalidInput(
             f"--columns names {unknown}, which do not exist; the columns are {', '.join(map(str, names))}."
         )
+    taken = [f"{name}_{end}" for name in names for end in ("low", "high") if f"{name}_{end}" in names]
+    if request.intervals is not None and taken:
+        raise InvalidInput(f"--intervals adds a column {taken[0]!r}, which exists already; rename it.")
+
+
+def _only(fills: Fills, columns: list[str]) -> Fills:
+    """The fills of the columns in `columns`; all fills if that is empty."""
     return {name: fill for name, fill in fills.items() if not columns or name in columns}
 
 
-def _ends(imputer: TableImputer, table: files.TableFile, level: float) -> files.Extra:
+def _ends(imputer: TableImputer, level: float) -> files.Extra:
     """Two extra columns per filled column: the interval limits, empty where the value is known."""
     low, high = imputer.intervals(level)
     extra: files.Extra = {}
     for name in low:
         for end, fills in (("low", low), ("high", high)):
-            label = f"{name}_{end}"
-            if label in table.names:
-                raise InvalidInput(f"--intervals adds a column {label!r}, which exists already; rename it.")
-            extra[label] = (name, *fills[name])
+            extra[f"{name}_{end}"] = (name, *fills[name])
     return extra
 
 
@@ -181,6 +192,10 @@ def _summary(
 ) -> dict[str, Any]:
     accuracy = {one.column: one for one in imputer.accuracy_} if request.model is None else {}
     columns = []
+
+    def skipped(name: Any) -> bool:
+        return bool(request.columns) and name not in request.columns
+
     for field in imputer.fields_:
         column = table.column(field.name) if field.name in table.names else None
         one = accuracy.get(field.name)
@@ -188,7 +203,7 @@ def _summary(
             {
                 "name": field.name,
                 "type": field.kind,
-                "because": field.reason,
+                "because": "not in --columns" if skipped(field.name) else field.reason,
                 "missing": 0 if column is None else int(column.missing.sum()),
                 "filled": len(fills[field.name][0]) if field.name in fills else 0,
                 "measure": one.measure if one else None,
@@ -220,19 +235,21 @@ def _say(summary: dict[str, Any]) -> None:
     text = f"Filled {summary['filled']:,} missing values in {summary['rows']:,} rows and wrote "
     text += f"{summary['output']} ({summary['seconds']:.1f} s)."
     incomplete = [one for one in summary["columns"] if one["missing"]]
-    ratios = [_relative(one) for one in incomplete if math.isfinite(_relative(one))]
+    ratios = [_relative(one) for one in incomplete if one["filled"] and math.isfinite(_relative(one))]
     if ratios:
         change = 1 - sum(ratios) / len(ratios)
         text += " Tested on known values that were held out, the error is on average "
         text += f"{abs(change):.0%} {'below' if change >= 0 else 'above'} that of filling each column with "
         text += "its mean or most frequent value."
     say(text)
-    if summary["status"] in _EXPLAINED:
+    if summary["status"] in _EXPLAINED and not (incomplete and summary["status"] == "nothing_missing"):
         say(f"{summary['explanation'].capitalize()}.")
     for path in summary["draws"]:
         say(f"{path}: a completed table with drawn values")
     if incomplete:
         console.print(_grid(incomplete))
+        if ratios:
+            say("If the missing values differ from the known ones, their errors are larger than measured.")
     left = [one for one in incomplete if not one["filled"]]
     if left:
         names = ", ".join(f"{one['name']} ({one['type']}: {one['because']})" for one in left)
@@ -246,12 +263,14 @@ def _grid(columns: list[dict[str, Any]]) -> Grid:
         if one not in worst:
             continue
         known = one["error"] is not None
-        share = one["measure"] == "wrong"
-        errors = (
-            [f"{one[key]:.1%} wrong" if share else f"{one[key]:.4g}" for key in ("error", "simple_error")]
-            if known
-            else ["–", "–"]
+        form = (
+            "{:.1%} wrong"
+            if one["measure"] == "wrong"
+            else "{:.4g} days"
+            if one["type"] in TIMES
+            else "{:.4g}"
         )
+        errors = [form.format(one[key]) if known else "–" for key in ("error", "simple_error")]
         relative = f"{_relative(one):.2f}" if known and np.isfinite(_relative(one)) else "–"
         grid.add_row(escape(str(one["name"])), one["type"], f"{one['missing']:,}", *errors, relative)
     if len(columns) > len(worst):

@@ -59,7 +59,7 @@ def reading(missing: str, header: bool | None, encoding: str, delimiter: str | N
         raise InvalidInput(f"--delimiter must be one character, or tab; got {delimiter!r}.")
     try:
         "".encode(encoding)
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise InvalidInput(
             f"--encoding must be a known encoding, such as utf-8 or latin-1; got {encoding!r}."
         ) from None

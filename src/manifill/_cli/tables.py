@@ -124,8 +124,7 @@ def ampute(
 ) -> None:
     """Write the table with some values removed."""
     files.check_output(output)
-    if output.exists() and output != files.PIPE and not force:
-        raise InvalidInput(f"{output} exists already; use --force to replace it.")
+    files.check_replaceable(output, force)
     if mechanism not in _MECHANISMS:
         raise InvalidInput(f"--mechanism must be one of {', '.join(_MECHANISMS)}; got {mechanism!r}.")
     if not 0 < rate < 1:

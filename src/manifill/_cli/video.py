@@ -93,14 +93,12 @@ def _check(request: Request) -> None:
     """Raise, before any work is done, if the request cannot be met."""
     outputs = [path for path in (request.output, request.side_by_side) if path is not None]
     read = [path for path in (request.source, request.where.mask) if path is not None]
-    if len({path.resolve() for path in (*read, *outputs)}) < len(read) + len(outputs):
-        raise InvalidInput("Input and output must be different files.")
+    files.check_distinct([*read, *outputs])
     for path in outputs:
         if path.suffix.lower() not in ENDINGS:
             raise InvalidInput(f"A video must end in {', '.join(ENDINGS)}; got {path.name}.")
         files.check_writable(path)
-        if path.exists() and not request.force:
-            raise InvalidInput(f"{path} exists already; use --force to replace it.")
+        files.check_replaceable(path, request.force)
     if request.where.frames is not None and not request.where.frames.strip():
         raise InvalidInput('--frames must name frames, such as "3,10-12"; got nothing.')
 

@@ -18,7 +18,8 @@ from manifill._fillers import Fill
 from manifill.errors import InvalidInput
 from manifill.tables import ArrayTable, Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, deviation, table_accuracy
-from manifill.tables.frames import TIMES
+from manifill.tables.frames import TIMES, Frame
+from manifill.tables.source import SourceColumn
 
 # Fitted attributes read from `imputer_`.
 _DELEGATED = ("result_", "status_", "n_sweeps_", "max_sweeps_", "trace_", "kernel_", "solver_")
@@ -152,10 +153,11 @@ class TableImputer(TransformerMixin, BaseEstimator):
         numbered = isinstance(table, ArrayTable) and self.time in range(len(table.names))
         time = table.names[self.time] if numbered else self.time
         column = table.column(time) if time in table.names else None
-        if column is None or column.holds not in ("integer", "number", *TIMES) or column.missing.any():
+        problem = _time_problem(column)
+        if column is None or problem:
             raise InvalidInput(
-                "time must name a column of dates, times or numbers without missing values; "
-                f"got {self.time!r}. Suitable columns: {', '.join(_possible_times(table)) or 'none'}."
+                "time must name a column of dates, times or numbers without missing values; got "
+                f"{self.time!r}, {problem}. Suitable columns: {', '.join(_possible_times(table)) or 'none'}."
             )
         return {**(self.types or {}), time: Moment(column.holds)}
 
@@ -179,8 +181,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
             raise InvalidInput(f"New rows must have the columns of the fit; missing columns: {absent}.")
         if not len(table):
             return table.completed({})
-        for field in self._encoding:
-            _require_kind(field, table)
+        table = _with_fitted_kinds(table, self._encoding)
         numbers, moments = self._encoding.encode(table), self._encoding.moments(table)
         filled: Any = self.result_.complete(numbers, moments)
         return table.completed(self._encoding.fills(table, filled))
@@ -328,28 +329,46 @@ class TableImputer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _require_kind(field: Field, table: Source) -> None:
-    """Refuse a column of new rows whose type differs from that of the fit."""
-    column: Any = table.column(field.name)
+def _with_fitted_kinds(table: Source, encoding: Encoding) -> Source:
+    """The table, with columns without observed values converted to the kinds of the fit."""
+    empty = {}
+    for field in encoding:
+        column: Any = table.column(field.name)
+        if _has_kind(field, column):
+            continue
+        if not column.missing.all() or not isinstance(table, Frame):
+            raise InvalidInput(
+                f"New rows must have the column types of the fit; column {field.name!r} was treated as "
+                f"{field.kind}, and now holds {column.type_name}. Convert it."
+            )
+        empty[field.name] = field.kind
+    return table.with_types(empty) if empty and isinstance(table, Frame) else table
+
+
+def _has_kind(field: Field, column: Any) -> bool:
+    """True if a column of new rows holds values of the kind of the fit."""
     kind = field.kind
     if isinstance(field.variable, Quantity | Cyclic):
         fits = column.holds == kind if kind in TIMES else column.holds in ("integer", "number", "decimal")
     elif isinstance(field.variable, Flag):
         fits = column.holds in ("boolean", "integer", "number")
     else:
-        fits = column.holds not in ("other", *TIMES)
-    if fits or (hasattr(column, "become") and column.become(kind)):
-        return
-    raise InvalidInput(
-        f"New rows must have the column types of the fit; column {field.name!r} was treated as {kind}, and "
-        f"now holds {column.type_name}. Convert it."
-    )
+        fits = "label" in column.holds or (column.holds not in ("other", *TIMES) and not column.missing.all())
+    return bool(fits or (hasattr(column, "become") and column.become(kind)))
+
+
+def _time_problem(column: SourceColumn | None) -> str:
+    """Why a column cannot be the time of the rows; empty if it can."""
+    if column is None:
+        return "which does not exist"
+    if column.holds not in ("integer", "number", *TIMES):
+        return f"which holds {column.type_name}"
+    return f"of which {int(column.missing.sum())} values are missing" if column.missing.any() else ""
 
 
 def _possible_times(table: Source) -> list[str]:
     columns = (table.column(name) for name in table.names)
-    kinds = ("integer", "number", *TIMES)
-    return [str(one.name) for one in columns if one.holds in kinds and not one.missing.any()]
+    return [str(one.name) for one in columns if not _time_problem(one)]
 
 
 def impute(

@@ -1,7 +1,6 @@
 """Read and write tables as files. Errors name line and column, and output files are written atomically."""
 
 import atexit
-import csv
 import shutil
 import sys
 import tempfile
@@ -11,9 +10,9 @@ from typing import IO, Any
 
 from manifill._arrays import Indices
 from manifill._files import binary
-from manifill._files.atomic import atomic_write, check_writable
+from manifill._files.atomic import atomic_write, check_distinct, check_replaceable, check_writable
 from manifill._files.binary import ArrayFile, FrameFile
-from manifill._files.text import DELIMITERS, MISSING, TextTable
+from manifill._files.text import DELIMITERS, MISSING, RowWriter, TextTable
 from manifill.errors import InvalidInput
 from manifill.tables.source import Fills
 from manifill.tables.variables import Plain
@@ -28,7 +27,9 @@ __all__ = [
     "TableFile",
     "TextTable",
     "atomic_write",
+    "check_distinct",
     "check_output",
+    "check_replaceable",
     "check_writable",
     "read",
     "write",
@@ -128,11 +129,12 @@ def _stream(
         table.stream(fills, file, delimiter, {name: _texts(values) for name, values in extra.items()})
         return
     native = table.native(fills)
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer = RowWriter(file, delimiter)
     if table.header or extra:
         writer.writerow([*native.column_names, *extra])
     columns = [_texts(native[name].to_pylist()) for name in native.column_names]
-    writer.writerows(zip(*columns, *(_texts(values) for values in extra.values()), strict=True))
+    for row in zip(*columns, *(_texts(values) for values in extra.values()), strict=True):
+        writer.writerow(row)
 
 
 def _column(table: TableFile, like: Any, rows: Indices, values: Plain) -> list[Any]:

@@ -5,8 +5,9 @@ numbers and codes are kept in between, so a file needs little more memory than i
 """
 
 import csv
+import io
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +21,25 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Maximum length of a cell, in characters.
 _MAX_CELL = 1_000_000
+
+
+class RowWriter:
+    """Writes rows of delimited text that end in a line feed.
+
+    Cells with a carriage return are quoted too, which `csv.writer` does only if rows end in one.
+    """
+
+    def __init__(self, file: IO[str], delimiter: str) -> None:
+        self._file, self._delimiter = file, delimiter
+        self._writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+
+    def writerow(self, cells: Sequence[str]) -> None:
+        if not any("\r" in cell for cell in cells):
+            self._writer.writerow(cells)
+            return
+        line = io.StringIO()
+        csv.writer(line, delimiter=self._delimiter, lineterminator="\r\n").writerow(cells)
+        self._file.write(line.getvalue().removesuffix("\r\n") + "\n")
 
 
 class TextTable:
@@ -101,7 +121,7 @@ class TextTable:
         extra: Mapping[str, list[str]],
     ) -> None:
         """Write the file with new texts for some cells (column → row → text), and additional columns."""
-        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer = RowWriter(file, delimiter)
         if self.header or extra:
             writer.writerow([*self.names, *extra])
         places = [(self.names.index(name), cells) for name, cells in texts.items() if cells]

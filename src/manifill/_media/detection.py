@@ -49,7 +49,7 @@ def detect_damage(values: npt.NDArray[Any], *, frames: bool = False) -> tuple[Ma
     if not reasons:
         raise InvalidInput(
             "No damage was found with certainty: no NaN and no outlying value or colour. "
-            "Specify where it is: give --mask or --value."
+            "Specify where it is, for example with --mask, --value or --box."
         )
     return damaged, f"{', '.join(reasons)}: {_count(damaged)}"
 

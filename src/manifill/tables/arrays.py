@@ -123,9 +123,11 @@ def _is_missing(value: Any) -> bool:
 
 def as_source(X: Any) -> Source:
     """X as a `Source`: a `Source` unchanged, a data frame as `Frame`, an array or a list as `ArrayTable`."""
+    if is_frame(X):  # first: columns of a pandas frame are attributes, whatever their names
+        return Frame(X)
     if hasattr(X, "completed") and hasattr(X, "like"):
         own: Source = X
         return own
-    if is_frame(X) or not (isinstance(X, list | tuple | np.ndarray) or hasattr(X, "__array__")):
+    if not (isinstance(X, list | tuple | np.ndarray) or hasattr(X, "__array__")):
         return Frame(X)
     return ArrayTable(X)

@@ -108,7 +108,8 @@ class Encoding:
         """(n, width), encoded table; NaN where a value is missing."""
         X = np.empty((len(table), self.width))
         for field in self:
-            X[:, field.columns] = field.variable.encode(table.column(field.name).plain())
+            column = table.column(field.name)
+            X[:, field.columns] = np.nan if column.missing.all() else field.variable.encode(column.plain())
         return X
 
     @property

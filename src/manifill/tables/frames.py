@@ -26,6 +26,23 @@ DAY = 86_400e6
 """Microseconds per day; dates, times and durations are numbers of microseconds."""
 
 TIMES = ("date", "date and time", "duration", "time")
+# Types of columns that are empty in new rows, by kind of variable; labels are strings.
+_TYPES = {
+    **dict.fromkeys(("number", "cyclic"), nw.Float64()),
+    "integer": nw.Int64(),
+    "boolean": nw.Boolean(),
+    "date": nw.Date(),
+    "date and time": nw.Datetime("us"),
+    "duration": nw.Duration("us"),
+    "time": nw.Time(),
+}
+_PANDAS_TYPES = {
+    **dict.fromkeys(("number", "cyclic"), "float64"),
+    "integer": "Int64",
+    "boolean": "boolean",
+    **dict.fromkeys(("date", "date and time"), "datetime64[us]"),
+    "duration": "timedelta64[us]",
+}
 # narwhals dtype → `Column.holds`.
 _HOLDS = dict(zip(("Date", "Datetime", "Duration", "Time"), TIMES, strict=True))
 
@@ -177,6 +194,24 @@ class Frame:
         """The native table with imputed values inserted."""
         series = [self.column(name).filled(rows, values) for name, (rows, values) in fills.items()]
         return nw.to_native(self._frame.with_columns(*series) if series else self._frame)
+
+    def with_types(self, kinds: Mapping[Any, str]) -> "Frame":
+        """The table with these columns, which have no observed value, as empty columns of other kinds."""
+        library, native = nw.get_native_namespace(self._frame), nw.to_native(self._frame)
+        if library.__name__ == "pandas":
+            empty = {name: _PANDAS_TYPES.get(kind, "object") for name, kind in kinds.items()}
+            made = {
+                name: library.Series([None] * len(self), native.index, dtype) for name, dtype in empty.items()
+            }
+            native = native.copy()
+            for name, column in made.items():
+                native[name] = column
+            return Frame(native)
+        series = [
+            nw.new_series(name, [None] * len(self), _TYPES.get(kind, nw.String()), backend=library)
+            for name, kind in kinds.items()
+        ]
+        return Frame(nw.to_native(self._frame.with_columns(*series)))
 
     def like(self, columns: Mapping[str, Any]) -> Any:
         """These columns as a native table of the same library, with the same index if it has one."""

@@ -1,0 +1,170 @@
+"""Data are not changed, lost or replaced silently, and statements are true."""
+
+import os
+import stat
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from command import manifill
+
+from manifill import TableImputer
+from manifill.errors import InvalidInput
+
+TABLE = "a,b,c\n" + "".join(f"{i},{'' if i % 7 == 0 else 2 * i},{i % 3}\n" for i in range(40))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in.csv").write_text(TABLE)
+    return tmp_path
+
+
+class TestFiles:
+    def test_cells_with_a_carriage_return_stay_quoted(self, folder):
+        text = 't,b\n"a\rb",1\nc,2\n"a\rb",\nc,4\n' * 1
+        (folder / "cr.csv").write_text(text, newline="")
+        assert manifill("impute", "cr.csv", "-o", "out.csv", folder=folder).returncode == 0
+        before, after = (pd.read_csv(folder / name, engine="c") for name in ("cr.csv", "out.csv"))
+        assert after.shape == before.shape
+        assert after["t"].tolist() == before["t"].tolist()
+
+    def test_replaced_files_keep_their_permissions(self, folder):
+        (folder / "out.csv").write_text("private")
+        (folder / "out.csv").chmod(0o600)
+        assert manifill("impute", "in.csv", "-o", "out.csv", "--force", folder=folder).returncode == 0
+        assert stat.S_IMODE((folder / "out.csv").stat().st_mode) == 0o600
+        assert (folder / "out.csv").read_text().startswith("a,b,c")
+
+    def test_new_files_have_the_permissions_of_the_umask(self, folder):
+        before = os.umask(0o027)
+        try:
+            manifill("impute", "in.csv", "-o", "out.csv", folder=folder)
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((folder / "out.csv").stat().st_mode) == 0o640
+
+    def test_named_pipes_are_written_to_and_stay(self, folder):
+        os.mkfifo(folder / "pipe.csv")
+        received = []
+        thread = threading.Thread(target=lambda: received.append((folder / "pipe.csv").read_text()))
+        thread.start()
+        result = manifill("impute", "in.csv", "-o", "pipe.csv", folder=folder)
+        thread.join(30)
+        assert result.returncode == 0, result.stderr
+        assert (folder / "pipe.csv").is_fifo()
+        assert received[0].startswith("a,b,c")
+
+    def test_a_link_to_itself_is_refused(self, folder):
+        (folder / "loop.csv").symlink_to("loop.csv")
+        result = manifill("impute", "in.csv", "-o", "loop.csv", folder=folder)
+        assert result.returncode == 1
+        assert "Traceback" not in result.stderr
+        assert "loop.csv" in result.stderr
+
+
+class TestOptionsAreCheckedBeforeTheWork:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--columns", "nothing"], "do not exist"),
+            (["--intervals", "90"], "such as 0.9"),
+            (["--report", "page.pdf"], "must end in .html"),
+            (["--encoding", "undefined"], "known encoding"),
+        ],
+    )
+    def test_they_are_refused(self, folder, monkeypatch, options, message):
+        monkeypatch.setattr(TableImputer, "iter_fit", lambda *_: pytest.fail("the fit was started"))
+        result = manifill("impute", "in.csv", "-o", "out.csv", *options, folder=folder)
+        assert result.returncode == 1
+        assert message in result.stderr
+
+    def test_intervals_do_not_fit_into_an_array_file(self, folder):
+        result = manifill("impute", "in.csv", "-o", "out.npy", "--intervals", "0.9", folder=folder)
+        assert result.returncode == 1
+        assert ".npy" in result.stderr
+
+    def test_a_name_that_intervals_need_is_refused(self, folder, monkeypatch):
+        (folder / "low.csv").write_text(TABLE.replace("a,b,c", "a,b,b_low"))
+        monkeypatch.setattr(TableImputer, "iter_fit", lambda *_: pytest.fail("the fit was started"))
+        result = manifill("impute", "low.csv", "-o", "out.csv", "--intervals", "0.9", folder=folder)
+        assert "'b_low', which exists already" in result.stderr
+
+
+class TestSummary:
+    def test_it_does_not_deny_missing_values(self, folder):
+        rows = "".join(f"{'' if i < 4 else f'word{i}'},{i % 5}\n" for i in range(30))
+        (folder / "text.csv").write_text("t,b\n" + rows)
+        result = manifill("impute", "text.csv", "-o", "out.csv", folder=folder)
+        assert result.returncode == 0, result.stderr
+        assert "othing was missing" not in result.stderr
+        assert "Not filled: t" in result.stderr
+
+    def test_columns_left_out_are_named_as_such(self, folder):
+        (folder / "two.csv").write_text(TABLE.replace("\n3,6,", "\n,6,").replace("\n8,16,", "\n,16,"))
+        result = manifill("impute", "two.csv", "-o", "out.csv", "--columns", "b", folder=folder)
+        assert "not in --columns" in result.stderr
+
+
+class TestNewRows:
+    """New rows with a column of which nothing is known, as people write them."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def fitted():
+        t = np.linspace(0, 6, 80)
+        frame = pd.DataFrame(
+            {
+                "x": np.sin(t),
+                "n": np.round(10 * t).astype(int),
+                "k": np.where(t < 3, "a", "b"),
+                "f": t > 2,
+                "d": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.round(t * 10), unit="D"),
+                "y": t,
+            }
+        )
+        return TableImputer(random_state=0).fit(
+            frame.mask(np.random.default_rng(0).random(frame.shape) < 0.1)
+        )
+
+    @pytest.mark.parametrize("name", ["x", "n", "k", "f", "d"])
+    @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+    def test_pandas(self, fitted, name, missing):
+        row = {"x": 0.5, "n": 5, "k": "a", "f": False, "d": pd.Timestamp("2026-01-06"), "y": 0.52}
+        filled = fitted.transform(pd.DataFrame([{**row, name: missing}]))
+        assert not filled.isna().any().any()
+        if name == "k":
+            assert filled["k"][0] == "a"
+
+    @pytest.mark.parametrize("name", ["x", "n", "k", "f"])
+    @pytest.mark.parametrize("library", ["polars", "pyarrow"])
+    def test_polars_and_arrow(self, fitted, name, library):
+        row = {"x": 0.5, "n": 5, "k": "a", "f": False, "d": pd.Timestamp("2026-01-06"), "y": 0.52}
+        columns = {key: [None if key == name else value] for key, value in row.items()}
+        table = pl.DataFrame(columns) if library == "polars" else pa.table(columns)
+        filled = fitted.transform(table)
+        value = filled[name][0] if library == "polars" else filled[name][0].as_py()
+        assert value is not None
+
+    def test_another_type_with_values_is_still_refused(self, fitted):
+        row = {"x": "wrong", "n": 5, "k": "a", "f": False, "d": pd.Timestamp("2026-01-06"), "y": 0.52}
+        with pytest.raises(InvalidInput, match="'x' was treated as number"):
+            fitted.transform(pd.DataFrame([row]))
+
+
+def test_columns_may_have_the_names_of_methods():
+    frame = pd.DataFrame({"completed": [1.0, 2.0, None, 4.0], "like": [2.0, 4.0, 6.0, 8.0]})
+    assert not TableImputer(random_state=0).fit_transform(frame).isna().any().any()
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("none", "which does not exist"), ("word", "which holds"), ("gaps", "1 values are missing")],
+)
+def test_unsuitable_time_columns_are_explained(name, problem):
+    frame = pd.DataFrame({"x": [1.0, None, 3.0], "word": ["a", "b", "a"], "gaps": [1.0, 2.0, None]})
+    with pytest.raises(InvalidInput, match=problem):
+        TableImputer(time=name).fit(frame)
