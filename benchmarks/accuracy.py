@@ -36,6 +36,7 @@ def _comparison(tables: tuple[str, ...], smoke: bool) -> tuple[Table, np.ndarray
     else:
         records = contest(tables, (MAIN,), 3, CACHE)
     names, imputers = _distinct(e.table for e in records), list(methods())
+    skipped = [name for name in tables if name not in names]
     errors = _means(records, names, imputers, "rmse")
     seconds = _means(records, names, imputers, "seconds")
     ranks = errors.argsort(axis=1).argsort(axis=1) + 1
@@ -63,6 +64,8 @@ def _comparison(tables: tuple[str, ...], smoke: bool) -> tuple[Table, np.ndarray
     )
     table.add_row("mean rank", *(f"{r:.2f}" for r in ranks.mean(axis=0)), "")
     table.add_row("seconds in total", *(f"{s:.0f}" for s in seconds.sum(axis=0)), "")
+    if skipped:
+        table.caption = f"Not found in MANIFILL_DATA, so skipped: {', '.join(skipped)}"
     return table, errors
 
 

@@ -45,7 +45,7 @@ def _scatter(axes: Axes, folder: Path, table: Table, limit: dict[str, float]) ->
     axes.plot([0, x.max()], [0, x.max()], color="0.6", lw=1)
     axes.axhline(frame[SHOWN].mean(), color=MISSING_COLOR, ls="--", label="column mean")
     axes.plot(x, y, ".", color=STYLES[0][0], ms=5, label="manifill")
-    axes.set(xlabel="true value", ylabel="filled value", title="A table: tumours, 20 % missing")
+    axes.set(xlabel="true value", ylabel="filled value", title="A table: tumours, concave points")
     axes.legend(loc="upper left")
     mean = np.full(len(x), frame[SHOWN].mean())
     table.add_row(SHOWN, "RMSE", f"{_rms(y - x):.4f}", f"{_rms(mean - x):.4f}")
@@ -64,14 +64,22 @@ def _log(axes: Axes, folder: Path, table: Table, limit: dict[str, float]) -> Non
     filled_or_next = missing | missing.shift(1, fill_value=False) | missing.shift(-1, fill_value=False)
     shade = {"where": filled_or_next[HOURS], "color": STYLES[0][0], "alpha": 0.25, "lw": 0}
     axes.fill_between(days[HOURS], low[name][HOURS], high[name][HOURS], **shade, label="90 % interval")
-    axes.plot(days[HOURS], truth[name][HOURS], color=MISSING_COLOR, lw=1.2, ls="--", zorder=5, label="truth")
+    axes.plot(
+        days[HOURS],
+        truth[name].where(filled_or_next)[HOURS],
+        color=MISSING_COLOR,
+        lw=1.2,
+        ls="--",
+        zorder=5,
+        label="truth",
+    )
     axes.plot(
         days[HOURS], filled[name].where(filled_or_next)[HOURS], color=STYLES[0][0], lw=2, label="manifill"
     )
     axes.plot(days[HOURS], frame[name][HOURS], color="0.25", lw=1.2, label="measured")
     axes.set(xlabel="day", ylabel="temperature, °C", title="A sensor log with outages of many hours")
     axes.set_ylim(top=axes.get_ylim()[1] + 4)
-    axes.legend(loc="upper center", ncols=4)
+    axes.legend(loc="upper center", ncols=4, fontsize=9, handlelength=1.5)
     error = (filled[name] - truth[name])[missing]
     mean = (frame[name].mean() - truth[name])[missing]
     table.add_row("temperature", "RMSE, °C", f"{_rms(error):.2f}", f"{_rms(mean):.2f}")
