@@ -3,6 +3,7 @@
 import os
 import stat
 import threading
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from command import manifill
 
 from manifill import TableImputer
+from manifill._media.png import encoded
 from manifill.errors import InvalidInput
 
 TABLE = "a,b,c\n" + "".join(f"{i},{'' if i % 7 == 0 else 2 * i},{i % 3}\n" for i in range(40))
@@ -168,3 +170,66 @@ def test_unsuitable_time_columns_are_explained(name, problem):
     frame = pd.DataFrame({"x": [1.0, None, 3.0], "word": ["a", "b", "a"], "gaps": [1.0, 2.0, None]})
     with pytest.raises(InvalidInput, match=problem):
         TableImputer(time=name).fit(frame)
+
+
+class TestModelFiles:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def model(tmp_path_factory):
+        path = tmp_path_factory.mktemp("model") / "m.model"
+        t = np.linspace(0, 6, 60)
+        frame = pd.DataFrame({"x": np.sin(t), "k": np.where(t < 3, "a", "b")})
+        frame.loc[::7, "x"] = np.nan
+        TableImputer(random_state=0).fit(frame).save(path)
+        return path.read_bytes()
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_damaged_files_are_refused_or_work(self, model, tmp_path, seed):
+        rng = np.random.default_rng(seed)
+        content = bytearray(model)
+        if seed % 3 == 0:
+            content = content[: rng.integers(len(content))]
+        else:
+            for place in rng.integers(len(content), size=1 + seed % 5):
+                content[place] ^= int(rng.integers(1, 256))
+        (tmp_path / "x.model").write_bytes(content)
+        try:
+            loaded = TableImputer.load(tmp_path / "x.model")
+        except InvalidInput:
+            return
+        filled = loaded.transform(pd.DataFrame({"x": [np.nan], "k": ["a"]}))
+        assert filled["k"][0] == "a"
+
+    def test_members_that_the_manifest_does_not_name_are_not_unpacked(self, model, tmp_path, monkeypatch):
+        path = tmp_path / "x.model"
+        path.write_bytes(model)
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("bomb.npy", bytes(2**26))
+        assert TableImputer.load(path, max_bytes=2**20).n_features_in_ == 2
+
+
+class TestMasksAndVideo:
+    def test_masks_go_with_pictures_by_name(self, tmp_path):
+        write = lambda name, pixels: (tmp_path / name).write_bytes(encoded(pixels))
+        y, x = np.mgrid[:24, :24]
+        for folder in ("pictures", "masks"):
+            (tmp_path / folder).mkdir()
+        for i, name in enumerate("abc"):
+            write(
+                f"pictures/{name}.png", (100 + 60 * np.sin((x + 3 * i) / 4) * np.cos(y / 5)).astype(np.uint8)
+            )
+        for name in "acd":
+            write(f"masks/{name}.png", np.where((x < 5) & (y < 5), 255, 0).astype(np.uint8))
+        result = manifill("images", "pictures", "-o", "out", "--mask", "masks", folder=tmp_path)
+        assert result.returncode == 1
+        assert "pictures without a mask: b; masks without a picture: d" in result.stderr
+        (tmp_path / "masks" / "d.png").rename(tmp_path / "masks" / "b.png")
+        result = manifill("images", "pictures", "-o", "out", "--mask", "masks", folder=tmp_path)
+        assert result.returncode == 0, result.stderr
+
+    @pytest.mark.parametrize("options", [["--frames", "1-6"], ["--box", "0,0,24,16"]])
+    def test_video_without_known_pixels_is_refused(self, tmp_path, options):
+        np.save(tmp_path / "in.npy", np.random.default_rng(0).integers(0, 255, (6, 16, 24)).astype(np.uint8))
+        result = manifill("video", "in.npy", "-o", "out.npy", *options, folder=tmp_path)
+        assert result.returncode == 1
+        assert "Every pixel of every frame is damaged" in result.stderr

@@ -131,7 +131,7 @@ def _missing(pictures: Pictures, where: Where) -> tuple[Mask, str]:
         return damage.grown(damaged, where.grow), f"detected damage: {reason}"
     damaged = np.zeros(shape, dtype=np.bool_) | damage.by_nan(values)
     if where.mask is not None:
-        damaged |= damage.by_mask(read_pictures(where.mask).values, shape)
+        damaged |= damage.by_mask(_masks_in_order(read_pictures(where.mask), pictures), shape)
     if where.value is not None:
         colour = damage.parse_colour(where.value, values.dtype)
         damaged |= damage.by_value(values, colour, tolerance=where.tolerance)
@@ -145,6 +145,26 @@ def _missing(pictures: Pictures, where: Where) -> tuple[Mask, str]:
         damaged |= damage.columns(shape, where.scratches)
     damaged = damage.grown(damaged, where.grow)
     return damaged, f"{damaged.mean():.1%} of the pixels are damaged"
+
+
+def _masks_in_order(masks: Pictures, pictures: Pictures) -> Any:
+    """The masks (n, height, width, channels) in the order of the pictures; in folders they go by name."""
+    if len(masks.names) == 1 or not (masks.folder and pictures.folder):
+        return masks.values
+    index = {Path(name).stem: i for i, name in enumerate(masks.names)}
+    stems = [Path(name).stem for name in pictures.names]
+    lost, stray = [one for one in stems if one not in index], [one for one in index if one not in set(stems)]
+    if lost or stray:
+        raise InvalidInput(
+            "Masks must have the names of the pictures; "
+            + "; ".join(
+                f"{what}: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+                for what, names in (("pictures without a mask", lost), ("masks without a picture", stray))
+                if names
+            )
+            + ". Rename them; an undamaged picture needs a black mask."
+        )
+    return masks.values[[index[stem] for stem in stems]]
 
 
 def _watched(request: Request, pictures: Pictures, missing: Mask) -> Restoration:

@@ -139,6 +139,8 @@ class _Damage:
             self._always |= damage.columns((1, *shape[1:]), where.scratches)[0]
         if where.frames is not None:
             self._lost = damage.frames((video.n_frames, 1, 1), where.frames)[:, 0, 0]
+        if self._lost.all() or self._always.all():
+            raise InvalidInput("Every pixel of every frame is damaged; some must be known to restore others.")
 
     def masks(self) -> Iterator[Mask]:
         """A mask (height, width) for each frame, True where damaged."""

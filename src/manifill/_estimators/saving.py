@@ -13,6 +13,7 @@ by its size before reading it; and it would be one more dependency for the same 
 import dataclasses
 import json
 import zipfile
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -101,19 +102,22 @@ def _sweep_fills(fitted: Fitted) -> dict[str, Any]:
 def load(path: Path, max_bytes: int) -> tuple[Fields, Fitted, float]:
     """Read a file that `save` wrote; raise `InvalidInput` for any other.
 
-    `max_bytes` limits the unpacked size, since a small archive can unpack to any size.
+    `max_bytes` limits the unpacked size of what is read, since a small archive can unpack to any size.
     """
-    manifest, arrays = _read(path, max_bytes)
+    if not path.is_file():
+        raise InvalidInput(f"There is no file {path}.")
     try:
-        content = _from_json(manifest["content"], arrays)
+        content = _read(path, max_bytes)
         fields = Fields(content["fields"])
         fitted = _fitted(content)
         width = fields[-1].columns.stop
         if np.shape(fitted.fill.Z) != fitted.problem.shape or width != fitted.problem.shape[1]:
-            raise ValueError
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise ValueError("the parts of the model do not belong together")
+        return fields, fitted, float(content["tol"])
+    except _Refused as error:
+        raise InvalidInput(str(error)) from None
+    except Exception as error:  # a damaged file can fail anywhere: zlib, JSON, NumPy, our own checks
         raise InvalidInput(f"{path} is damaged, or no model of manifill's; save it again.") from error
-    return fields, fitted, float(content["tol"])
 
 
 def _fitted(content: dict[str, Any]) -> Fitted:
@@ -143,32 +147,48 @@ def _fill_of(problem: Problem, name: str, saved: dict[str, Any], fill: Fill) -> 
     return swept if swept_problem is problem else LagFill(problem, Z[:, : problem.shape[1]], inner=swept)
 
 
-def _read(path: Path, max_bytes: int) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The manifest of a file and its arrays."""
-    if not path.is_file():
-        raise InvalidInput(f"There is no file {path}.")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > max_bytes:
-            raise InvalidInput(
-                f"{path} unpacks to {size:,} bytes, and at most {max_bytes:,} are read. If you trust the "
-                "file, load it with a larger max_bytes."
+class _Refused(Exception):
+    """A file that is not read, with the reason."""
+
+
+def _read(path: Path, max_bytes: int) -> dict[str, Any]:
+    """The content of a file. Only members that the manifest names are unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        sizes = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}
+    with np.load(path, allow_pickle=False) as archive:
+        _limit(path, [sizes["manifest"]], max_bytes)
+        manifest = json.loads(archive["manifest"].tobytes().decode())
+        form = manifest["format"]
+        if form != FORMAT:
+            raise _Refused(
+                f"{path} was written by manifill {manifest.get('version')} in format {form}; this is "
+                f"manifill {version('manifill')}, which reads format {FORMAT}. Save the model again with it."
             )
-        with np.load(path, allow_pickle=False) as archive:
-            manifest = json.loads(archive["manifest"].tobytes().decode())
-            form = manifest["format"]
-            arrays = {name: archive[name] for name in archive.files} if form == FORMAT else {}
-    except InvalidInput:
-        raise
-    except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise InvalidInput(f"{path} is damaged, or no model of manifill's; save it again.") from error
-    if form != FORMAT:
-        raise InvalidInput(
-            f"{path} was written by manifill {manifest.get('version')} in format {form}; this is manifill "
-            f"{version('manifill')}, which reads format {FORMAT}. Save the model again with this version."
+        keys = set(_array_keys(manifest["content"]))
+        _limit(path, [sizes[key] for key in keys], max_bytes)
+        arrays = {key: archive[key] for key in keys}
+    content: dict[str, Any] = _from_json(manifest["content"], arrays)
+    return content
+
+
+def _limit(path: Path, sizes: list[int], max_bytes: int) -> None:
+    if sum(sizes) > max_bytes:
+        raise _Refused(
+            f"{path} unpacks to {sum(sizes):,} bytes, and at most {max_bytes:,} are read. If you trust the "
+            "file, load it in Python with a larger max_bytes."
         )
-    return manifest, arrays
+
+
+def _array_keys(data: Any) -> Iterator[str]:
+    """The names of the arrays in JSON data that `_to_json` made."""
+    if isinstance(data, dict) and "array" in data:
+        yield data["array"]
+    elif isinstance(data, dict):
+        for value in data.values():
+            yield from _array_keys(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _array_keys(value)
 
 
 def _to_json(value: Any, arrays: dict[str, Array]) -> Any:

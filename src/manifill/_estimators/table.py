@@ -280,7 +280,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         saving.save(Path(path), self.fields_, self.imputer_.result_, self.imputer_.tol)
 
     @classmethod
-    def load(cls, path: Any, *, max_bytes: int = 2**34) -> Self:
+    def load(cls, path: Any, *, max_bytes: int = 2**30) -> Self:
         """Load an imputer that `save` wrote, to `transform` new rows. `completed_` is not available then.
 
         Parameters
