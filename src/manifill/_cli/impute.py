@@ -20,7 +20,7 @@ from manifill._cli.watch import Interrupted, console, fit_watched, say
 from manifill._estimators import TableImputer
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fills, Flag, Quantity
-from manifill.tables.frames import TIMES
+from manifill.tables.times import TIMES
 
 MOST_SHOWN = 30
 # Statuses that the summary explains; the others are normal endings.

@@ -18,8 +18,9 @@ from manifill._fillers import Fill
 from manifill.errors import InvalidInput
 from manifill.tables import ArrayTable, Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, deviation, table_accuracy
-from manifill.tables.frames import TIMES, Frame
+from manifill.tables.frames import Frame
 from manifill.tables.source import SourceColumn
+from manifill.tables.times import TIMES
 
 # Fitted attributes read from `imputer_`.
 _DELEGATED = ("result_", "status_", "n_sweeps_", "max_sweeps_", "trace_", "kernel_", "solver_")

@@ -12,7 +12,7 @@ import numpy as np
 
 from manifill._arrays import Mask
 from manifill.errors import InvalidInput
-from manifill.tables.frames import moment, plain_time
+from manifill.tables.times import moment, plain_time
 from manifill.tables.variables import Plain
 
 # Maximum number of distinct strings to store per column; a column with more is text.

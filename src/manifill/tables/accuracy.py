@@ -10,7 +10,7 @@ from manifill._arrays import Array
 from manifill._messages import text_table
 from manifill._validation import Accuracy, Errors
 from manifill.tables.encoding import Encoding, Field
-from manifill.tables.frames import DAY, TIMES
+from manifill.tables.times import DAY, TIMES
 from manifill.tables.variables import Cyclic, Quantity, Variable
 
 

@@ -18,14 +18,9 @@ import numpy.typing as npt
 from manifill._arrays import Indices, Mask
 from manifill.errors import InvalidInput
 from manifill.tables.source import Fills
+from manifill.tables.times import CONVERT, DAY, EPOCH, MICROSECOND, TIMES, moment
 from manifill.tables.variables import Plain
 
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-MICROSECOND = datetime.timedelta(microseconds=1)
-DAY = 86_400e6
-"""Microseconds per day; dates, times and durations are numbers of microseconds."""
-
-TIMES = ("date", "date and time", "duration", "time")
 # Types of columns that are empty in new rows, by kind of variable; labels are strings.
 _TYPES = {
     **dict.fromkeys(("number", "cyclic"), nw.Float64()),
@@ -77,7 +72,7 @@ class Column:
             return _objects(self._values())
         if self.holds in ("integer", "number") and self.series.dtype != nw.Object:
             return self._numbers()
-        convert = _CONVERT.get(self.holds, float)
+        convert = CONVERT.get(self.holds, float)
         values = [
             None if missing else convert(value)
             for value, missing in zip(self._values(), self.missing, strict=True)
@@ -225,14 +220,6 @@ class Frame:
 
 # Largest time that fits into 64 bits as nanoseconds, in microseconds, less a margin of 1000 s.
 _MAX_NS_TIME = 2**63 / 1e3 - 1e9
-# Range of Python's datetime, in microseconds since 1970, less a margin of at least a day at both ends.
-_FIRST_TIME = (datetime.datetime(1, 1, 2, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
-_LAST_TIME = (datetime.datetime(9999, 12, 30, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
-
-
-def moment(microseconds: float) -> datetime.datetime:
-    """Date and time (UTC) from microseconds since 1970, clipped to the years 1 to 9999."""
-    return EPOCH + max(min(microseconds, _LAST_TIME), _FIRST_TIME) * MICROSECOND
 
 
 def _in_nanoseconds(dtype: Any) -> bool:
@@ -337,33 +324,6 @@ def _declared_levels(series: Any) -> list[Any] | None:
         levels: list[Any] = native.unify_dictionaries().chunk(0).dictionary.to_pylist()
         return levels
     return None
-
-
-def _since_epoch(value: Any) -> float:
-    """Microseconds since 1970 (UTC). Without a time zone UTC is assumed; a date is read as midnight."""
-    if not isinstance(value, datetime.datetime):
-        value = datetime.datetime(value.year, value.month, value.day)
-    return float((value.replace(tzinfo=value.tzinfo or datetime.UTC) - EPOCH) / MICROSECOND)
-
-
-def _time_of_day(value: datetime.time) -> float:
-    """Microseconds since midnight."""
-    return value.hour * 3600e6 + value.minute * 60e6 + value.second * 1e6 + value.microsecond
-
-
-_CONVERT = {
-    "date": _since_epoch,
-    "date and time": _since_epoch,
-    "duration": lambda value: value / MICROSECOND,
-    "time": _time_of_day,
-}
-
-
-def plain_time(holds: str, value: Any) -> float:
-    """A date, time or duration in microseconds; dates may also be ISO strings such as 2026-11-16."""
-    if isinstance(value, str):
-        value = datetime.datetime.fromisoformat(value)
-    return float(_CONVERT[holds](value))
 
 
 def _scale(series: Any) -> int:

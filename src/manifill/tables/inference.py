@@ -10,8 +10,8 @@ import numpy as np
 from manifill._arrays import Array
 from manifill._checks import is_option
 from manifill.errors import InvalidInput
-from manifill.tables.frames import DAY, TIMES, plain_time
 from manifill.tables.source import SourceColumn
+from manifill.tables.times import DAY, TIMES, plain_time
 from manifill.tables.variables import Category, Cyclic, Flag, Moment, Ordered, Quantity, Untouched, Variable
 
 KINDS = ("number", "integer", "boolean", "category", "ordered", "date", "cyclic:PERIOD", "text", "identifier")
