@@ -111,7 +111,27 @@ class Fitted:
             tail, given = (1 - level) / 2, self.problem.given
             low[empty] = np.clip(np.nanquantile(given, tail, axis=0, method="lower"), *limits)
             high[empty] = np.clip(np.nanquantile(given, 1 - tail, axis=0, method="higher"), *limits)
+        self._include_modes(low, high)
         return low, high
+
+    def _include_modes(self, low: Table, high: Table) -> None:
+        """Extend intervals, in place, to a value that most known entries of a column have.
+
+        A column that is nearly constant is filled with values near, but not at, that value, and its few
+        other values are rarely among the held-out entries: its intervals would be short and miss it.
+        """
+        layout = self.problem.layout
+        if layout is not None and layout.homogeneous:
+            return
+        for j, column in enumerate(self.problem.given.T):
+            missing = np.isnan(column)
+            if not missing.any() or missing.all():
+                continue
+            values, counts = np.unique(column[~missing], return_counts=True)
+            if 2 * counts.max() >= counts.sum():
+                mode = values[counts.argmax()]
+                low[missing, j] = np.minimum(low[missing, j], mode)
+                high[missing, j] = np.maximum(high[missing, j], mode)
 
     def draws(self, m: int, rng: np.random.Generator, limits: Array, one_hot: Groups = ()) -> Iterator[Table]:
         """Multiple imputation: m completed tables, with missing values drawn from their distribution."""

@@ -13,6 +13,7 @@ import pytest
 from command import manifill
 
 from manifill import TableImputer
+from manifill._files import atomic_write
 from manifill._media.png import encoded
 from manifill.errors import InvalidInput
 
@@ -66,6 +67,77 @@ class TestFiles:
         assert result.returncode == 1
         assert "Traceback" not in result.stderr
         assert "loop.csv" in result.stderr
+
+    def test_a_file_that_changes_during_the_run_is_noticed(self, folder, monkeypatch):
+        original = TableImputer.iter_fit
+
+        def changed(imputer, table):
+            yield from original(imputer, table)
+            with (folder / "in.csv").open("a") as file:
+                file.write("99,,1\n")
+
+        monkeypatch.setattr(TableImputer, "iter_fit", changed)
+        result = manifill("impute", "in.csv", "-o", "out.csv", folder=folder)
+        assert result.returncode == 1
+        assert "in.csv was changed while it was being filled" in result.stderr
+        assert sorted(path.name for path in folder.iterdir()) == ["in.csv"]
+
+    def test_tab_separated_csv_files_stay_so(self, folder):
+        (folder / "tab.csv").write_text(TABLE.replace(",", "\t"))
+        assert manifill("impute", "tab.csv", "-o", "out.csv", folder=folder).returncode == 0
+        assert (folder / "out.csv").read_text().startswith("a\tb\tc\n")
+
+    @pytest.mark.parametrize("dtype", [">f8", ">f4", "<f8"])
+    def test_arrays_of_any_byte_order_are_read(self, folder, dtype):
+        X = np.sin(np.arange(60.0)).reshape(20, 3)
+        X[::6, 1] = np.nan
+        np.save(folder / "in.npy", X.astype(dtype))
+        result = manifill("impute", "in.npy", "-o", "out.npy", folder=folder)
+        assert result.returncode == 0, result.stderr
+        assert np.isfinite(np.load(folder / "out.npy")).all()
+
+    def test_archives_with_the_ending_of_an_array_are_refused(self, folder):
+        with (folder / "in.npy").open("wb") as file:
+            np.savez(file, a=np.zeros((3, 2)))
+        result = manifill("impute", "in.npy", "-o", "out.npy", folder=folder)
+        assert result.returncode == 1
+        assert "one array" in result.stderr
+
+    def test_an_error_of_the_system_names_the_file(self, tmp_path, monkeypatch):
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with (
+            pytest.raises(OSError, match=r"No space left on device: '.*out\.txt'"),
+            atomic_write(tmp_path / "out.txt", "w") as file,
+        ):
+            file.write("x")
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestFormatsThatCannotHoldTheTable:
+    """They are refused before the fit."""
+
+    @pytest.mark.parametrize(
+        ("cell", "output", "message"),
+        [
+            (str(2**70), "out.parquet", "2^53"),
+            (str(2**53 + 1), "out.feather", "2^53"),
+            ("x" * 40_000, "out.xlsx", "40,000 characters"),
+            ("a\x01b", "out.xlsx", "a control character"),
+            ("word", "out.npy", "numbers only"),
+        ],
+    )
+    def test_they_are_refused(self, folder, monkeypatch, cell, output, message):
+        cells = [cell if i == 3 else f"{cell[0]}{i % 4}" for i in range(30)]
+        rows = "".join(f"{one},{'' if i % 5 == 0 else i}\n" for i, one in enumerate(cells))
+        (folder / "wide.csv").write_text("a,b\n" + rows)
+        monkeypatch.setattr(TableImputer, "iter_fit", lambda *_: pytest.fail("the fit was started"))
+        result = manifill("impute", "wide.csv", "-o", output, folder=folder)
+        assert result.returncode == 1
+        assert message in result.stderr
+        assert not (folder / output).exists()
 
 
 class TestOptionsAreCheckedBeforeTheWork:

@@ -849,7 +849,7 @@ class TestDetection:
         ],
     )
     def test_nothing_is_detected_in_undamaged_pictures(self, kind):
-        with pytest.raises(InvalidInput, match="give --mask or --value"):
+        with pytest.raises(InvalidInput, match="--mask, --value or --box"):
             damage.detect_damage(self.undamaged(kind))
 
     def test_dead_pixels_on_a_uniform_background_are_detected(self):

@@ -110,3 +110,15 @@ class TestRowsWithoutObservedValues:
         imputer, _ = with_empty_rows
         one, two = (imputer.draws(2, random_state=3) for _ in range(2))
         np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("share", [0.99, 0.93, 0.87])
+def test_intervals_of_nearly_constant_columns_contain_the_usual_value(share):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((500, 3))
+    rare = np.where(rng.random(500) < share, 0.0, rng.exponential(1.0, 500))
+    X = np.column_stack([x, x.sum(axis=1) + 0.1 * rng.standard_normal(500), rare])
+    M = rng.random(X.shape) < 0.3
+    low, high = IGHImputer(random_state=0).fit(np.where(M, np.nan, X)).intervals(0.9)
+    inside = ((low <= X) & (high >= X))[M[:, 4], 4]
+    assert inside.mean() >= 0.85

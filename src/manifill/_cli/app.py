@@ -402,6 +402,9 @@ def run() -> None:
     warnings.showwarning = lambda message, *_: say(f"manifill: {message}")
     try:
         app()
+    except MemoryError:
+        console.print("manifill: there is not enough memory for this.", style="red", markup=False)
+        sys.exit(1)
     except (ManifillError, OSError) as error:
         console.print(f"manifill: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)

@@ -161,6 +161,7 @@ def _numbered(path: Path, number: int) -> Path:
 
 def _check_names(request: Request, table: files.TableFile) -> None:
     """Raise, before the fit, if options name columns that do not exist, or intervals need a name in use."""
+    files.check_fits(table, request.output)
     names = table.names
     unknown = [name for name in request.columns if name not in names]
     if unknown:

@@ -28,6 +28,7 @@ __all__ = [
     "TextTable",
     "atomic_write",
     "check_distinct",
+    "check_fits",
     "check_output",
     "check_replaceable",
     "check_writable",
@@ -83,6 +84,12 @@ def check_output(path: Path) -> None:
         check_writable(path)
 
 
+def check_fits(table: TableFile, path: Path) -> None:
+    """Raise InvalidInput, before any work is done, if the format of `path` cannot hold the table."""
+    if path != PIPE and path.suffix.lower() not in DELIMITERS:
+        binary.check_fits(table, path)
+
+
 def write(table: TableFile, fills: Fills, path: Path, extra: Extra | None = None) -> None:
     """Write a table with imputed values and additional columns, in the format of the ending of `path`."""
     check_output(path)
@@ -116,9 +123,9 @@ def write_without(table: TableFile, removed: Mapping[Any, Indices], path: Path) 
 
 
 def _delimiter(table: TextTable, path: Path) -> str:
-    """Delimiter of the output: a tab for .tsv; for .csv that of the table, or a comma if that is a tab."""
+    """Delimiter of the output: a tab for .tsv; for .csv that of the table."""
     own = DELIMITERS[path.suffix.lower()]
-    return table.delimiter if own == "," and table.delimiter != "\t" else own
+    return table.delimiter if own == "," and table.path.suffix.lower() != ".tsv" else own
 
 
 def _stream(

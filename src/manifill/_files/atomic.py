@@ -32,8 +32,11 @@ def atomic_write(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
         if path.exists():
             os.chmod(temporary, path.stat().st_mode & 0o7777)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(temporary), temporary):
+            # The message names the file, not the temporary one.
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

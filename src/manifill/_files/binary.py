@@ -2,8 +2,10 @@
 
 import datetime
 import decimal
+import re
 import tokenize
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from manifill.tables.source import Fills
 ARROW = (".parquet", ".feather", ".arrow")
 EXCEL = (".xlsx",)
 NUMPY = (".npy",)
+# Limits of the format of Excel.
+_MAX_EXCEL_TEXT = 32_767
+_NOT_IN_EXCEL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 class FrameFile(Frame):
@@ -119,6 +124,35 @@ def as_arrow(table: TextTable | FrameFile) -> FrameFile:
     return FrameFile(pa.table(columns))
 
 
+def check_fits(table: TextTable | FrameFile, path: Path) -> None:
+    """Raise InvalidInput if the format of `path` cannot hold the values of the table."""
+    kind = path.suffix.lower()
+    for name in table.names:
+        column: Any = table.column(name)
+        numbers = column.numbers if isinstance(table, TextTable) and column.holds == "integer" else None
+        if numbers is not None and (np.abs(np.nan_to_num(numbers)) >= 2.0**53).any():
+            raise InvalidInput(
+                f"Column {name!r} has whole numbers of 2^53 or more, which {path.name} would not hold "
+                f'exactly. Write a .csv file, or give --types "{name}=text".'
+            )
+        if kind in EXCEL and column.holds in ("label", "ordered label", "other"):
+            _check_excel_texts(name, table.texts(name) if isinstance(table, TextTable) else column.levels())
+        if kind in NUMPY and column.holds not in ("integer", "number", "boolean", "decimal"):
+            raise InvalidInput(
+                f"{path} can hold numbers only; column {name!r} does not. Write a .csv or .parquet file."
+            )
+
+
+def _check_excel_texts(name: Any, texts: Sequence[Any]) -> None:
+    for text in (str(one) for one in texts if one is not None):
+        if len(text) > _MAX_EXCEL_TEXT or _NOT_IN_EXCEL.search(text):
+            problem = f"{len(text):,} characters" if len(text) > _MAX_EXCEL_TEXT else "a control character"
+            raise InvalidInput(
+                f"Cells of an .xlsx file hold at most {_MAX_EXCEL_TEXT:,} characters, none of them control "
+                f"characters; a cell of column {name!r} has {problem}. Write a .csv or .parquet file."
+            )
+
+
 def without(table: TextTable | FrameFile, removed: Mapping[Any, Indices]) -> FrameFile:
     """A table without some of its values; `removed` maps columns to rows."""
     pa = _arrow()
@@ -136,15 +170,18 @@ def without(table: TextTable | FrameFile, removed: Mapping[Any, Indices]) -> Fra
 def _read_array(path: Path) -> FrameFile:
     try:
         X = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError, tokenize.TokenError):
+    except (ValueError, EOFError, SyntaxError, MemoryError, tokenize.TokenError, zipfile.BadZipFile):
         raise InvalidInput(f"{path} must hold an array of numbers saved by numpy.save.") from None
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiu":
+    if not isinstance(X, np.ndarray):
+        raise InvalidInput(f"{path} must hold one array, saved by numpy.save; it is an archive of arrays.")
+    if X.ndim != 2 or X.dtype.kind not in "fiu" or X.dtype.itemsize > 8:
         raise InvalidInput(
             f"{path} must hold numbers in two dimensions, rows and columns; it holds an array of type "
             f"{X.dtype} and shape {X.shape}. Reshape or convert it."
         )
     pa = _arrow()
-    return ArrayFile(pa.table({f"x{i}": pa.array(column) for i, column in enumerate(X.T)}))
+    native = X.astype(X.dtype.newbyteorder("="), copy=False)
+    return ArrayFile(pa.table({f"x{i}": pa.array(column) for i, column in enumerate(native.T)}))
 
 
 def _write_array(table: TextTable | FrameFile, fills: Fills, path: Path) -> None:

@@ -23,6 +23,12 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _MAX_CELL = 1_000_000
 
 
+def _fingerprint(path: Path) -> tuple[int, ...]:
+    """Size, time of the last change and identity of a file."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+
+
 class RowWriter:
     """Writes rows of delimited text that end in a line feed.
 
@@ -71,6 +77,7 @@ class TextTable:
         self.path = path = Path(display_name) if display_name else path
         self._encoding = "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding
         self.delimiter = delimiter or self._likely_delimiter()
+        self._fingerprint = _fingerprint(self._file)
         lines = self._lines()
         _, first = next(lines, (0, []))
         if not first:
@@ -121,6 +128,7 @@ class TextTable:
         extra: Mapping[str, list[str]],
     ) -> None:
         """Write the file with new texts for some cells (column → row → text), and additional columns."""
+        self._require_unchanged()
         writer = RowWriter(file, delimiter)
         if self.header or extra:
             writer.writerow([*self.names, *extra])
@@ -131,6 +139,15 @@ class TextTable:
                 if text is not None:
                     cells[place] = text
             writer.writerow([*cells, *(column[row] for column in extra.values())])
+        self._require_unchanged()
+
+    def _require_unchanged(self) -> None:
+        """Raise InvalidInput if the file is not the one that was read first: it is read twice."""
+        if _fingerprint(self._file) != self._fingerprint:
+            raise InvalidInput(
+                f"{self.path} was changed while it was being filled, so the result would mix two versions. "
+                "Nothing was written; run it again, on a copy if the file keeps changing."
+            )
 
     def texts(self, name: str) -> list[str | None]:
         """Cells of a column as in the file; None where missing."""
