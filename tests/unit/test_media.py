@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from manifill._media import VideoFile, VideoWriter, damage, png, read_pictures, write_pictures
+from manifill._media.detection import detect_damage
 from manifill.datasets import rotating_object
 from manifill.errors import InvalidInput, MissingDependency
 
@@ -769,7 +770,7 @@ class TestDetection:
         draw = np.random.default_rng(0).random(values.shape[:3])
         values[draw < share / 2] = 0
         values[draw > 1 - share / 2] = 255
-        damaged, reason = damage.detect_damage(values)
+        damaged, reason = detect_damage(values)
         np.testing.assert_array_equal(damaged, (draw < share / 2) | (draw > 1 - share / 2))
         assert "scattered" in reason
         assert f"{damaged.sum():,}" in reason
@@ -779,7 +780,7 @@ class TestDetection:
     def test_black_square_is_detected(self, dtype, n):
         values = smooth(n).astype(dtype) * (257 if dtype == "uint16" else 1)
         values[:, 10:22, 30:44] = 0
-        damaged, reason = damage.detect_damage(values)
+        damaged, reason = detect_damage(values)
         assert damaged[:, 10:22, 30:44].all()
         assert damaged.sum() == n * 12 * 14
         assert "exactly 0" in reason
@@ -787,7 +788,7 @@ class TestDetection:
     def test_magenta_block_is_detected(self):
         values = smooth(channels=3)
         values[2, 5:9, 7:20] = (255, 0, 255)
-        damaged, reason = damage.detect_damage(values)
+        damaged, reason = detect_damage(values)
         assert damaged[2, 5:9, 7:20].all()
         assert damaged.sum() == 4 * 13
         assert "#ff00ff" in reason
@@ -795,7 +796,7 @@ class TestDetection:
     def test_nan_is_detected(self):
         values = smooth().astype(np.float32)
         values[0, 1, 2] = np.nan
-        damaged, reason = damage.detect_damage(values)
+        damaged, reason = detect_damage(values)
         assert np.argwhere(damaged).tolist() == [[0, 1, 2]]
         assert reason.startswith("NaN at 1 of")
 
@@ -804,7 +805,7 @@ class TestDetection:
         stuck = [(5, 6), (20, 40), (0, 0)]
         for y, x in stuck:
             values[:, y, x] = 90 + y
-        damaged, reason = damage.detect_damage(values, frames=True)
+        damaged, reason = detect_damage(values, frames=True)
         assert {(int(y), int(x)) for _, y, x in np.argwhere(damaged)} == set(stuck)
         assert damaged.sum() == 20 * 3
         assert "never change" in reason
@@ -812,7 +813,7 @@ class TestDetection:
     def test_constant_pixels_of_undamaged_pictures_are_not_damage(self):
         digits = (load_digits().images * 15).astype(np.uint8)[..., None]
         with pytest.raises(InvalidInput, match="No damage was found"):
-            damage.detect_damage(digits)
+            detect_damage(digits)
 
     def undamaged(self, kind):
         _, y, x = np.meshgrid(np.arange(4), np.linspace(-1, 1, 48), np.linspace(-1, 1, 64), indexing="ij")
@@ -850,20 +851,20 @@ class TestDetection:
     )
     def test_nothing_is_detected_in_undamaged_pictures(self, kind):
         with pytest.raises(InvalidInput, match="--mask, --value or --box"):
-            damage.detect_damage(self.undamaged(kind))
+            detect_damage(self.undamaged(kind))
 
     def test_dead_pixels_on_a_uniform_background_are_detected(self):
         values = self.undamaged("object on black")
         damaged = np.random.default_rng(0).random(values.shape[:3]) < 0.3
         values[damaged] = 255
-        np.testing.assert_array_equal(damage.detect_damage(values)[0], damaged)
+        np.testing.assert_array_equal(detect_damage(values)[0], damaged)
 
     def test_several_possible_colours_are_refused(self):
         values = smooth()
         values[:, 4:12, 4:12] = 0
         values[:, 30:40, 30:40] = 255
         with pytest.raises(InvalidInput, match="Several colours might be damage"):
-            damage.detect_damage(values)
+            detect_damage(values)
 
 
 def test_png_encoder_agrees_with_pillow():

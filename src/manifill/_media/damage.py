@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from manifill._arrays import Mask
 from manifill._checks import require_number
-from manifill._media.detection import detect_damage as detect_damage
 from manifill._media.pages import Pixels
 from manifill.errors import InvalidInput
 

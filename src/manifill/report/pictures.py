@@ -46,7 +46,7 @@ def sweeps(changes: list[float], errors: list[float]) -> Figure:
 
 
 def accuracy(names: list[str], relative: list[float]) -> Figure:
-    """Error of each column relative to the simple fill."""
+    """Error of each column, divided by the error of its mean or most frequent value."""
     with plots.look():
         figure = Figure(figsize=(7.5, 0.6 + 0.27 * len(names)), layout="constrained")
         axes = figure.subplots()
@@ -56,7 +56,9 @@ def accuracy(names: list[str], relative: list[float]) -> Figure:
         )
         axes.axvline(1, color="black", lw=1, ls="--")
         axes.set_yticks(rows, names)
-        axes.set(xlim=(0, 1.25), xlabel="error relative to the simple fill (1, dashed); lower is better")
+        axes.set(
+            xlim=(0, 1.25), xlabel="error / error of the mean or mode (dashed: no better)"
+        )
         axes.grid(axis="y", visible=False)
     return figure
 

@@ -53,7 +53,7 @@ class TableAccuracy(tuple[VariableAccuracy, ...]):
 
 def _cells(one: VariableAccuracy) -> tuple[object, ...]:
     how = "share that is wrong" if one.measure == "wrong" else "root mean square error"
-    note = ": no better than the simple fill" if one.relative >= 1 and one.missing else ""
+    note = ": no better than the mean or mode" if one.relative >= 1 and one.missing else ""
     errors = (f"{one.error:.4g}", f"{one.simple_error:.4g}", f"{one.relative:.2f}")
     return one.column, f"{one.missing:,}", *errors, how + note
 
