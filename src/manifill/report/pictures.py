@@ -56,9 +56,7 @@ def accuracy(names: list[str], relative: list[float]) -> Figure:
         )
         axes.axvline(1, color="black", lw=1, ls="--")
         axes.set_yticks(rows, names)
-        axes.set(
-            xlim=(0, 1.25), xlabel="error / error of the mean or mode (dashed: no better)"
-        )
+        axes.set(xlim=(0, 1.25), xlabel="error / error of the mean or mode (dashed: no better)")
         axes.grid(axis="y", visible=False)
     return figure
 
