@@ -2,7 +2,8 @@
 
     ManifillError
     ├── InvalidInput (ValueError)          data or a parameter that cannot be used as given
-    │   └── IncompatibleKernel             a kernel that this solver or this task cannot use
+    │   ├── IncompatibleKernel             a kernel that this solver or this task cannot use
+    │   └── InvalidOption                  options of the command line that cannot be used as given
     ├── DatasetNotFound (OSError)          a public data set that is not on disk and not downloadable
     ├── NotPositiveDefinite (ValueError)   a matrix that Cholesky cannot factor
     └── MissingDependency (ImportError)    an optional library that is not installed
@@ -25,6 +26,10 @@ class InvalidInput(ManifillError, ValueError):
 
 class IncompatibleKernel(InvalidInput):
     """A kernel that this solver or this task cannot use."""
+
+
+class InvalidOption(InvalidInput):
+    """Options of the command line that cannot be used as given, or an input that needs one more option."""
 
 
 class NotPositiveDefinite(ManifillError, ValueError):

@@ -12,8 +12,8 @@ import manifill
 from manifill import _files as files
 from manifill._cli import media, options
 from manifill._cli.options import CHOICE, INPUT, MORE, RUN, TEXT, Force, Json, Seed
-from manifill._cli.watch import Interrupted, console, say
-from manifill.errors import ManifillError, MissingDependency
+from manifill._cli.watch import Interrupted, console, printable, say
+from manifill.errors import InvalidOption, ManifillError, MissingDependency
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 
@@ -60,7 +60,8 @@ Types = Annotated[
     typer.Option(
         metavar="LIST",
         help='Types of columns that were inferred wrongly: "zip=category,hour=cyclic:24,note=text". Types: '
-        "number, integer, boolean, category, ordered, date, cyclic:PERIOD, text, identifier.",
+        "number, integer, boolean, category, ordered, date, cyclic:PERIOD, text, identifier. Names with "
+        """commas or = go into double quotes: '"a, b"=text'.""",
         rich_help_panel=INPUT,
     ),
 ]
@@ -110,8 +111,8 @@ def impute(
         str,
         typer.Option(
             metavar="LIST",
-            help='Smallest and largest value to fill in: "age=0:120,price=0:". Default: the range of the '
-            "known values.",
+            help='Smallest and largest value to fill in: "age=0:120,price=0:,start=08:00..17:30". Default: '
+            "the range of the known values.",
             rich_help_panel=CHOICE,
         ),
     ] = "",
@@ -189,6 +190,14 @@ def impute(
         ),
     ] = False,
     force: Force = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Check the options, print types, sizes and outputs, and stop before anything is filled.",
+            rich_help_panel=RUN,
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Fill the missing values of a table: numbers, categories and dates.
@@ -217,7 +226,7 @@ def impute(
         request = filling.Request(
             source=source,
             output=output,
-            columns=options.names(columns),
+            columns=options.names(columns, "--columns"),
             types=kinds,
             bounds=options.bounds(bounds),
             time=time,
@@ -232,6 +241,7 @@ def impute(
             model=model,
             keep_last=keep_last,
             force=force,
+            dry_run=dry_run,
         )
         filling.run(request, as_json)
     except Interrupted:
@@ -406,5 +416,6 @@ def run() -> None:
         console.print("manifill: there is not enough memory for this.", style="red", markup=False)
         sys.exit(1)
     except (ManifillError, OSError) as error:
-        console.print(f"manifill: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1)
+        text = printable(f"manifill: {error}")
+        console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2 if isinstance(error, InvalidOption) else 1)

@@ -15,11 +15,11 @@ from rich.table import Table as Grid
 
 import manifill
 from manifill import _files as files
-from manifill._cli.options import text_columns
-from manifill._cli.watch import Interrupted, console, fit_watched, say
+from manifill._cli.options import checking_options, text_columns
+from manifill._cli.watch import Interrupted, console, fit_watched, printable, say
 from manifill._estimators import TableImputer
 from manifill.errors import InvalidInput, MissingDependency
-from manifill.tables import Cyclic, Fills, Flag, Quantity
+from manifill.tables import Cyclic, Fields, Fills, Flag, Moment, Quantity
 from manifill.tables.times import TIMES
 
 MOST_SHOWN = 30
@@ -48,6 +48,7 @@ class Request:
     model: Path | None
     keep_last: bool
     force: bool
+    dry_run: bool
 
     @property
     def tables_of_draws(self) -> list[Path]:
@@ -57,19 +58,22 @@ class Request:
 def run(request: Request, as_json: bool) -> None:
     """Read, fill and write the table, and print a summary."""
     began = monotonic()
-    _check(request)
-    if request.model is None:
-        table = files.read(request.source, text_columns=text_columns(request.types), **request.reading)
-        _check_names(request, table)
-        imputer = _fitted(request, table)
-        fills: Fills = imputer.completed_
-    else:
-        imputer = TableImputer.load(request.model)
+    with checking_options():
+        _check(request)
+    loaded = None if request.model is None else TableImputer.load(request.model)
+    imputer = loaded or _unfitted(request)
+    as_text = text_columns(request.types)
+    if loaded:
         kinds = (Quantity, Cyclic, Flag)
-        as_text = [field.name for field in imputer.fields_ if not isinstance(field.variable, kinds)]
-        table = files.read(request.source, text_columns=as_text, **request.reading)
-        _check_names(request, table)
-        fills = imputer.transform(table)
+        as_text = [field.name for field in loaded.fields_ if not isinstance(field.variable, kinds)]
+    table = files.read(request.source, text_columns=as_text, **request.reading)
+    with checking_options():
+        _check_table(request, table)
+        fields = loaded.fields_ if loaded else imputer.encoding_of(table).fields
+    if request.dry_run:
+        _show_plan(request, table, fields, as_json)
+        return
+    fills: Fills = loaded.transform(table) if loaded else _fitted(imputer, request, table).completed_
     chosen = _only(fills, request.columns)
     _write(request, imputer, table, chosen, began)
     summary = _summary(request, imputer, table, chosen, monotonic() - began)
@@ -91,6 +95,8 @@ def _check(request: Request) -> None:
         raise InvalidInput(
             "--intervals adds named columns, which a .npy file cannot hold; write a .csv file."
         )
+    if request.time_limit is not None and not 0 < request.time_limit < math.inf:
+        raise InvalidInput(f"--time-limit must be a number of seconds above 0; got {request.time_limit:g}.")
     if request.report is not None and request.report.suffix.lower() not in (".html", ".htm"):
         raise InvalidInput(f"--report writes an HTML page, so it must end in .html; got {request.report}.")
     absent = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
@@ -107,8 +113,8 @@ def _check(request: Request) -> None:
         files.check_replaceable(path, request.force)
 
 
-def _fitted(request: Request, table: files.TableFile) -> TableImputer:
-    imputer = TableImputer(
+def _unfitted(request: Request) -> TableImputer:
+    return TableImputer(
         request.types,
         bounds=request.bounds,
         time=request.time,
@@ -116,6 +122,9 @@ def _fitted(request: Request, table: files.TableFile) -> TableImputer:
         time_limit=request.time_limit,
         random_state=request.seed,
     )
+
+
+def _fitted(imputer: TableImputer, request: Request, table: files.TableFile) -> TableImputer:
     try:
         fit_watched(imputer, table)
     except Interrupted:
@@ -159,7 +168,7 @@ def _numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}-draw{number}{path.suffix}")
 
 
-def _check_names(request: Request, table: files.TableFile) -> None:
+def _check_table(request: Request, table: files.TableFile) -> None:
     """Raise, before the fit, if options name columns that do not exist, or intervals need a name in use."""
     files.check_fits(table, request.output)
     names = table.names
@@ -186,6 +195,40 @@ def _ends(imputer: TableImputer, level: float) -> files.Extra:
         for end, fills in (("low", low), ("high", high)):
             extra[f"{name}_{end}"] = (name, *fills[name])
     return extra
+
+
+def _show_plan(request: Request, table: files.TableFile, fields: Fields, as_json: bool) -> None:
+    """Print what a run would do: types, sizes and outputs."""
+    columns = []
+    for field in fields:
+        missing = int(table.column(field.name).missing.sum()) if field.name in table.names else 0
+        wanted = field.modelled and (not request.columns or field.name in request.columns)
+        fills = missing if wanted and not isinstance(field.variable, Moment) else 0
+        columns.append(
+            {
+                "name": field.name,
+                "type": field.kind,
+                "because": field.reason,
+                "missing": missing,
+                "to_fill": fills,
+            }
+        )
+    paths = [request.output, *request.tables_of_draws, *filter(None, (request.report, request.save))]
+    outputs = [{"path": str(path), "replaces": path.is_file()} for path in paths]
+    if as_json:
+        plan = {"rows": len(table), "columns": columns, "outputs": outputs}
+        print(json.dumps(plan, indent=1, default=str))
+        return
+    to_fill = sum(one["to_fill"] for one in columns)
+    say(f"{len(table):,} rows, {len(columns)} columns; {to_fill:,} missing values would be filled.")
+    grid = Grid("column", "type", "missing", "to fill", "because", box=None)
+    for one in columns:
+        cells = (one["name"], one["type"], f"{one['missing']:,}", f"{one['to_fill']:,}", one["because"])
+        grid.add_row(*(escape(printable(cell)) for cell in cells))
+    console.print(grid)
+    for one in outputs:
+        say(f"Would {'replace' if one['replaces'] else 'write'} {one['path']}.")
+    say("Nothing was filled or written (--dry-run).")
 
 
 def _summary(
@@ -273,7 +316,7 @@ def _grid(columns: list[dict[str, Any]]) -> Grid:
         )
         errors = [form.format(one[key]) if known else "–" for key in ("error", "simple_error")]
         relative = f"{_relative(one):.2f}" if known and np.isfinite(_relative(one)) else "–"
-        grid.add_row(escape(str(one["name"])), one["type"], f"{one['missing']:,}", *errors, relative)
+        grid.add_row(escape(printable(one["name"])), one["type"], f"{one['missing']:,}", *errors, relative)
     if len(columns) > len(worst):
         grid.caption = f"the {len(worst)} hardest of {len(columns)} columns"
     return grid

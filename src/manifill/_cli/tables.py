@@ -12,11 +12,11 @@ from rich.table import Table as Grid
 from manifill import _files as files
 from manifill import amputation, tables
 from manifill._cli import options
-from manifill._cli.watch import progress_bar, say
+from manifill._cli.watch import printable, progress_bar, say
 from manifill._estimators import compare as compare_fills
 from manifill._estimators.comparing import Comparison
 from manifill._messages import listening
-from manifill.errors import InvalidInput
+from manifill.errors import InvalidInput, InvalidOption
 from manifill.tables import Encoding, Inspection
 
 MOST_SHOWN = 40
@@ -25,7 +25,9 @@ _MECHANISMS = ("mcar", "mar", "mnar")
 
 def inspect(source: Path, types: dict[str, str], reading: dict[str, Any], as_json: bool) -> None:
     """Print which values are missing."""
-    found = tables.inspect(files.read(source, text_columns=options.text_columns(types), **reading), types)
+    table = files.read(source, text_columns=options.text_columns(types), **reading)
+    with options.checking_options():
+        found = tables.inspect(table, types)
     if as_json:
         print(json.dumps(_inspection(found), indent=1, default=str))
     else:
@@ -65,7 +67,11 @@ def _show(found: Inspection) -> None:
             share = found.missing[one.name] / found.rows
             bar = "█" * round(20 * share) or ("▏" if share else "")
             grid.add_row(
-                escape(str(one.name)), one.kind, f"{found.missing[one.name]:,} ({share:.0%})", bar, one.reason
+                escape(printable(one.name)),
+                one.kind,
+                f"{found.missing[one.name]:,} ({share:.0%})",
+                bar,
+                one.reason,
             )
     if len(found.fields) > MOST_SHOWN:
         grid.caption = f"the {MOST_SHOWN} of {len(found.fields)} columns with the most missing values"
@@ -73,17 +79,23 @@ def _show(found: Inspection) -> None:
     if total:
         patterns = Grid("rows", "missing together", box=None, title="Patterns", title_justify="left")
         for pattern in found.patterns:
-            names = ", ".join(map(str, pattern.columns[:8])) + (", …" if len(pattern.columns) > 8 else "")
+            names = ", ".join(map(printable, pattern.columns[:8])) + (
+                ", …" if len(pattern.columns) > 8 else ""
+            )
             patterns.add_row(f"{pattern.rows:,}", escape(names) or "nothing")
         out.print(patterns)
-    out.print(found.verdict, markup=False, highlight=False)
+    out.print(printable(found.verdict), markup=False, highlight=False)
 
 
 def compare(
     source: Path, types: dict[str, str], reading: dict[str, Any], share: float, seed: int, as_json: bool
 ) -> None:
     """Print which method fills held-out values best."""
+    if not 0 < share <= 0.5:
+        raise InvalidOption(f"--share must be above 0 and at most 0.5; got {share:g}.")
     table = files.read(source, text_columns=options.text_columns(types), **reading)
+    with options.checking_options():
+        Encoding.of(table, types)
     with progress_bar() as bar:
         task = bar.add_task("holding out known values")
         with listening(lambda line: bar.update(task, description=line)):
@@ -102,7 +114,7 @@ def compare(
             for error in one.errors.values()
         ]
         measure = "wrong" if share_wrong else "RMSE"
-        grid.add_row(escape(str(one.column)), one.kind, f"{one.held_out:,}", *cells, measure)
+        grid.add_row(escape(printable(one.column)), one.kind, f"{one.held_out:,}", *cells, measure)
     grid.add_section()
     grid.add_row("relative", "", "", *(f"{one:.3f}" for one in found.overall.values()))
     grid.add_row("seconds", "", "", *(f"{one:.1f}" for one in found.seconds.values()))
@@ -123,12 +135,13 @@ def ampute(
     source: Path, output: Path, rate: float, mechanism: str, reading: dict[str, Any], seed: int, force: bool
 ) -> None:
     """Write the table with some values removed."""
-    files.check_output(output)
-    files.check_replaceable(output, force)
-    if mechanism not in _MECHANISMS:
-        raise InvalidInput(f"--mechanism must be one of {', '.join(_MECHANISMS)}; got {mechanism!r}.")
-    if not 0 < rate < 1:
-        raise InvalidInput(f"--rate must be a share between 0 and 1, such as 0.2; got {rate}.")
+    with options.checking_options():
+        files.check_output(output)
+        files.check_replaceable(output, force)
+        if mechanism not in _MECHANISMS:
+            raise InvalidInput(f"--mechanism must be one of {', '.join(_MECHANISMS)}; got {mechanism!r}.")
+        if not 0 < rate < 1:
+            raise InvalidInput(f"--rate must be a share between 0 and 1, such as 0.2; got {rate}.")
     table = files.read(source, **reading)
     encoding = Encoding.of(table, None, None)
     fields = list(encoding)

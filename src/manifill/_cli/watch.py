@@ -20,9 +20,14 @@ from manifill._messages import listening
 console = Console(stderr=True)
 
 
+def printable(text: object) -> str:
+    """Text with its control characters escaped: a terminal would obey them."""
+    return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in str(text))
+
+
 def say(text: str) -> None:
-    """Print a line to standard error, as it is; only a terminal wraps it."""
-    console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
+    """Print a line to standard error; only a terminal wraps it."""
+    console.print(printable(text), markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
 class Interrupted(Exception):

@@ -119,7 +119,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         table = read_source(self, X, reset=True)
         if not len(table):
             raise InvalidInput("X must have rows; it has none.")
-        encoding = Encoding.of(table, self._all_types(table), self.bounds)
+        encoding = self.encoding_of(table)
         numbers = encoding.encode(table)
         if not encoding.width:
             raise InvalidInput(
@@ -146,6 +146,10 @@ class TableImputer(TransformerMixin, BaseEstimator):
         )
         for fill in self.imputer_.iter_fit(numbers):
             yield replace(fill, output=self._completed)
+
+    def encoding_of(self, table: Source) -> Encoding:
+        """How the columns of a table would be encoded by `fit`; raises InvalidInput for wrong parameters."""
+        return Encoding.of(table, self._all_types(table), self.bounds)
 
     def _all_types(self, table: Source) -> Any:
         """The parameter `types`, with the type of the time column added."""

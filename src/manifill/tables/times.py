@@ -41,7 +41,8 @@ CONVERT = {
 
 
 def plain_time(holds: str, value: Any) -> float:
-    """A date, time or duration in microseconds; dates may also be ISO strings such as 2026-11-16."""
+    """A date, time or duration in microseconds; may be an ISO string such as 2026-11-16 or 17:30."""
     if isinstance(value, str):
-        value = datetime.datetime.fromisoformat(value)
+        kind = datetime.time if holds == "time" else datetime.datetime
+        value = kind.fromisoformat(value.strip())
     return float(CONVERT[holds](value))
