@@ -116,14 +116,15 @@ class Problem:
     Attributes
     ----------
     given : (N, d), the table as given; NaN where missing.
-    rows : (n,), indices of the rows in use, sorted by time if rows have moments. Rows without any observed
-        value are in use only if there are moments or a layout, from which they can be filled. `restore` fills
-        the other ones with the column means.
+    rows : (n,), indices of the rows in use, sorted by time if rows have moments, else in the order of
+        `row_order`, unless there is a layout. Rows without any observed value are in use only if there are
+        moments or a layout, from which they can be filled. `restore` fills the other ones with the means.
     scaling : means and standard deviations of the columns.
     Z : (n, d), the rows in use, standardised; 0, the mean, where missing.
     M : (n, d), True where missing.
     bounds : (2, d), lowest and highest imputed values, in the user's units.
-    groups : columns that are left out together, such as the dummy columns of one variable.
+    groups : columns that are left out together, such as the dummy columns of one variable; in the order of
+        `group_order`, unless there is a layout.
     n_context : number of last columns that are only used to compare rows; complete, and never held out.
     layout : geometry of the columns; None if unknown.
     moments : (N,), times of the rows of the table; None if rows have no order.
@@ -151,6 +152,7 @@ class Problem:
         n_context: int = 0,
         layout: Layout | None = None,
         moments: npt.ArrayLike | None = None,
+        order: "Problem | None" = None,
     ) -> "Problem":
         """Check and standardise a table.
 
@@ -164,6 +166,7 @@ class Problem:
         n_context : number of last columns that are only used to compare rows; they must be complete.
         layout : geometry of the columns.
         moments : (N,), finite, times of the rows, in any unit and order.
+        order : problem of a table with the same rows and columns, whose order of rows and groups is kept.
         """
         given = _checked_table(X, layout)
         missing = np.isnan(given)
@@ -187,7 +190,7 @@ class Problem:
         scaling = Scaling.of(values, M, weights, shared_scale(layout, d))
         Z = scaling.standardise(np.where(M, 0.0, values))
         Z[M] = 0.0
-        return cls(
+        problem = cls(
             given=frozen(given),
             rows=frozen(rows),
             scaling=scaling,
@@ -199,6 +202,24 @@ class Problem:
             layout=layout,
             moments=when,
         )
+        return problem if layout is not None else problem._arranged(order)
+
+    def _arranged(self, order: "Problem | None") -> "Problem":
+        """The problem with rows and groups in the order of another one, or of `row_order` and `group_order`.
+
+        Then random choices, such as which entries are held out, do not depend on the order, units and signs
+        in which the table was given.
+        """
+        own = self.shape[1] - self.n_context
+        groups = group_order(self.groups, self.Z, self.M, own) if order is None else order.groups
+        if self.moments is not None:  # sorted by time
+            return replace(self, groups=groups)
+        if order is None:
+            arranged = row_order(self.Z, self.M)
+        else:
+            arranged = np.searchsorted(self.rows, order.rows[np.isin(order.rows, self.rows)])
+        Z, M = frozen(self.Z[arranged]), frozen(self.M[arranged])
+        return replace(self, rows=frozen(self.rows[arranged]), Z=Z, M=M, groups=groups)
 
     def like(self, given: Table, **changes: Any) -> "Problem":
         """The problem with another table, standardised anew, and other settings if given in `changes`."""
@@ -209,6 +230,7 @@ class Problem:
             "n_context": self.n_context,
             "layout": self.layout,
             "moments": self.moments,
+            "order": None if changes else self,
         }
         return Problem.of(given, **(settings | changes))
 
@@ -287,6 +309,47 @@ class Problem:
         largest = np.finfo(given.dtype).max
         fill = np.clip(np.clip(self.scaling.restore(Z), *self.bounds), -largest, largest)
         return np.where(np.isnan(given), fill.astype(given.dtype), given)
+
+
+# Decimal places of the numbers that rows and columns are sorted by: rounding errors of sums are smaller.
+_SORTED_PLACES = 9
+
+
+def row_order(Z: Array, M: Mask) -> Indices:
+    """Indices that sort rows by a number that the order, units and signs of the columns do not affect.
+
+    The number is Σ_j m_j · s_j · z_ij, with m_j the mean of |z|³ in column j, and s_j the sign of the sum of
+    z³ in it. Rows with equal numbers keep their order.
+    """
+    third, sign = _third_moments(Z, M)
+    entries = np.where(sign == 0, np.abs(Z), sign * Z)
+    number = np.where(M, -1.0, entries) @ third
+    return np.argsort(np.round(number, _SORTED_PLACES), kind="stable")
+
+
+def group_order(groups: Groups, Z: Array, M: Mask, own: int) -> Groups:
+    """The groups, sorted by numbers that the order of the rows, units and signs do not affect.
+
+    These are the number of missing entries, and the means of |z|³. Columns from `own` on are last, and
+    constant columns, in which nothing is learned, just before them. Equal groups keep their order.
+    """
+    third, _ = _third_moments(Z, M)
+    constant = ~(Z != 0).any(axis=0)
+
+    def key(group: tuple[int, ...]) -> tuple[float, ...]:
+        columns = list(group)
+        moment = round(float(third[columns].sum()), _SORTED_PLACES)
+        return group[0] >= own, bool(constant[columns].all()), int(M[:, columns].sum()), moment
+
+    return tuple(sorted(groups, key=key))
+
+
+def _third_moments(Z: Array, M: Mask) -> tuple[Array, Array]:
+    """(d,), mean of |z|³ of the known entries, and the sign of the mean of z³; 0 if that is below 1e-9."""
+    count = np.maximum((~M).sum(axis=0), 1)
+    cubes = Z**3
+    mean = cubes.sum(axis=0) / count
+    return np.abs(cubes).sum(axis=0) / count, np.where(np.abs(mean) < 1e-9, 0.0, np.sign(mean))
 
 
 def _checked_table(X: npt.ArrayLike, layout: Layout | None) -> Table:

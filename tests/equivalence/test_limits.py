@@ -117,7 +117,8 @@ def test_columns_missing_in_the_same_rows_share_a_factor_with_the_same_fill(rng)
         table = X.copy()
         others = [j for j in (1, 4, 7) if j not in columns]
         table[:, others] = np.nan_to_num(X[:, others])  # complete, but still taken out with the group
-        return last_fill(Problem.of(table, groups=group), solver=Counting(), stopping=[SweepLimit(1)])
+        problem = Problem.of(table, groups=group)
+        return problem.restore(last_fill(problem, solver=Counting(), stopping=[SweepLimit(1)]))
 
     together = fill([1, 4, 7])
     assert sizes == [45]

@@ -110,7 +110,7 @@ class TestContext:
     def test_context_is_not_held_out(self):
         truth, X = walks(150, 4, seed=4)
         problem = Problem.of(np.hstack([X, truth[:, :2]]), n_context=2)
-        for entries in random_sets(problem.given, problem.groups, 0.1, 3, np.random.default_rng(0), 2):
+        for entries in random_sets(problem, 0.1, 3, np.random.default_rng(0)):
             assert entries[:, :4].any(axis=0).all()
             assert not entries[:, 4:].any()
         sweeper = Sweeper(Ensemble.of(Gaussian(), Ridge(0.1)))

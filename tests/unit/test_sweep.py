@@ -104,8 +104,9 @@ class TestStart:
 
     def test_mean_start_is_the_observed_mean(self, problem, rng):
         start = problem.restore(mean_start(problem, rng))
-        given = problem.given
-        np.testing.assert_allclose(start[problem.M], np.nanmean(given, axis=0)[np.nonzero(problem.M)[1]])
+        missing = np.isnan(problem.given)
+        means = np.nanmean(problem.given, axis=0)
+        np.testing.assert_allclose(start[missing], means[np.nonzero(missing)[1]])
 
     def test_linear_start_recovers_points_in_a_plane(self, rng):
         X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 5.0
@@ -140,7 +141,7 @@ class TestStart:
     def test_given_values_replace_missing_entries_only(self, problem, rng, curved):
         X, _ = curved
         start = problem.restore(GivenStart(X + 0.5)(problem, rng))
-        np.testing.assert_allclose(start, np.where(problem.M, X + 0.5, X))
+        np.testing.assert_allclose(start, np.where(np.isnan(problem.given), X + 0.5, X))
 
     def test_given_values_are_checked(self, problem, rng):
         with pytest.raises(InvalidInput, match="shape of the data"):
@@ -396,6 +397,7 @@ class TestLoop:
         X, M = curved
         low, high = X.mean(axis=0) - 0.1 * X.std(axis=0), X.mean(axis=0) + 0.1 * X.std(axis=0)
         problem = Problem.of(np.where(M, np.nan, X), bounds=[low, high])
+        M = problem.M
         lowest, highest = (np.broadcast_to(side, M.shape)[M] for side in problem.standard_bounds)
         for state in run(problem):
             assert (state.Z[M] >= lowest).all()

@@ -14,6 +14,7 @@ from manifill._checks import as_generator, require_number
 from manifill._estimators.imputer import IGHImputer
 from manifill._estimators.options import Sweep
 from manifill._messages import text_table
+from manifill._problem import Problem
 from manifill._validation import random_sets
 from manifill.errors import InvalidInput
 from manifill.tables import Encoding, as_source
@@ -117,7 +118,7 @@ def compare(X: Any, *, types: Any = None, share: float = 0.1, random_state: Any 
     encoding = Encoding.of(table, types)
     X = encoding.encode(table)
     groups = [tuple(range(field.first, field.columns.stop)) for field in encoding]
-    (held_out,) = random_sets(X, tuple(groups), share, 1, as_generator(random_state))
+    (held_out,) = random_sets(Problem.of(X, groups=groups), share, 1, as_generator(random_state))
     if not held_out.any():
         raise InvalidInput("At least one column must have four or more known values; X has no such column.")
     given = np.where(held_out, np.nan, X)

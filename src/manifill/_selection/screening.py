@@ -80,13 +80,14 @@ class Screening:
         holdout_rng, run_rng = rng.spawn(2)
         n, d = problem.shape
         own = d - problem.n_context
-        count = math.ceil(_ENTRIES / max(_SHARE * float((~problem.M[:, :own]).sum()), 1.0))
+        learned = (~problem.M & (problem.scaling.std > 0))[:, :own]
+        count = math.ceil(_ENTRIES / max(_SHARE * float(learned.sum()), 1.0))
         count = min(count, _MAX_SETS)
         self._sweeper = replace(base, schedule=Schedule.auto(d, n), start=mean_start)
         self._run = replace(run, device=None)
         self._seeds = run_rng.integers(2**32, size=count)
         self._rows = n
-        sets = random_sets(problem.given, problem.groups, _SHARE, count, holdout_rng, problem.n_context)
+        sets = random_sets(problem, _SHARE, count, holdout_rng)
         per_column = max(sum(entries.sum() for entries in sets) / own, 1.0)
         n_scored = _COLUMNS_OF_WIDE if wide else math.ceil(_ENTRIES_OF_WIDE / per_column)
         self._some_columns = 2 * n_scored <= own

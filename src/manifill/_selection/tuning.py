@@ -169,7 +169,7 @@ def validate(
     sweeper = sweeper.cold
     share, count = validation.holdout_size(problem)
     holdout_rng, run_rng = rng.spawn(2)
-    sets = validation.random_sets(problem.given, problem.groups, share, count, holdout_rng, problem.n_context)
+    sets = validation.random_sets(problem, share, count, holdout_rng)
     held_out = [validation.hold_out(problem, entries) for entries in sets]
     deviation, d = problem.scaling.deviation, problem.shape[1]
     if not any(len(one.truth) for one in held_out):

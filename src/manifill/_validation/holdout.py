@@ -141,18 +141,20 @@ def missingness_odds(M: Mask, groups: Groups | None = None) -> Array:
     return odds
 
 
-def random_sets(
-    given: Table, groups: Groups, share: float, count: int, rng: np.random.Generator, n_context: int = 0
-) -> list[Mask]:
+def random_sets(problem: Problem, share: float, count: int, rng: np.random.Generator) -> list[Mask]:
     """`count` disjoint random sets of observed entries (N, d), each with about `share` of every column.
 
-    Columns of a group are held out together. Every row keeps at least one value. The last `n_context` columns
-    keep all of theirs, and so do columns with fewer than 2 + 2·count values of which `share` rounds to 0.
+    Columns of a group are held out together. Every row keeps at least one value. Context columns keep all of
+    theirs, and so do columns with fewer than 2 + 2·count values of which `share` rounds to 0.
     """
+    given, groups = problem.given, problem.groups
     observed = ~np.isnan(given)
     first = [group[0] for group in groups]
-    # Random rank of each observed entry within its column; a group has the ranks of its first column.
-    keys = np.where(observed[:, first], rng.random((len(given), len(first))), np.inf)
+    # Random rank of each observed entry within its column; a group has the ranks of its first column. The
+    # numbers are drawn in the order of `problem`, group by group.
+    keys = np.full((len(given), len(first)), np.inf)
+    keys[problem.rows] = rng.random((len(first), len(problem.rows))).T
+    keys[~observed[:, first]] = np.inf
     rank = np.argsort(np.argsort(keys, axis=0), axis=0)
     n_observed = observed[:, first].sum(axis=0)
     size = np.round(min(share, 0.5 / count) * n_observed).astype(int)
@@ -161,7 +163,7 @@ def random_sets(
     sets = []
     for i in range(count):
         entries = ((rank >= i * size) & (rank < (i + 1) * size))[:, variable] & observed
-        entries[:, given.shape[1] - n_context :] = False
+        entries[:, given.shape[1] - problem.n_context :] = False
         entries[~(observed & ~entries).any(axis=1)] = False
         sets.append(entries)
     return sets
@@ -180,8 +182,8 @@ def holdout_size(problem: Problem) -> tuple[float, int]:
 
     No more than needed: every entry that is held out makes the table harder to fill than it is.
     """
-    own = problem.shape[1] - problem.n_context
-    per_column = (~problem.M[:, :own]).sum() / max(own, 1)
+    own = problem.scaling.std[: problem.shape[1] - problem.n_context] > 0
+    per_column = (~problem.M[:, : len(own)][:, own]).sum() / max(own.sum(), 1)
     # At most three sets of 2 to 10 % of the entries. Set by hand, not tuned.
     share = float(np.clip(_ENTRIES_PER_COLUMN / max(per_column, 1.0), 0.02, 0.1))
     if is_large(problem):

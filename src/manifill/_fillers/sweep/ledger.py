@@ -8,7 +8,7 @@ from manifill._arrays import Array, namespace
 from manifill._fillers.sweep.order import Block
 from manifill._threads import share_rows
 from manifill.kernels import Pairs, PairStatistic
-from manifill.kernels.pairs import drop_small
+from manifill.kernels.pairs import drop_small, varying
 
 
 class Ledger:
@@ -33,6 +33,7 @@ class Ledger:
         self._left_own = pairs.left_own
         self._right_own = pairs.right_own
         self.statistics = statistics
+        self._varying = varying(self.right)
         # Where a total should become zero, the subtraction leaves a rounding error of either sign. It must
         # not be taken for a distance: with few columns left it would dominate. Each row has its own
         # threshold, so that an outlying row does not affect the others.
@@ -57,7 +58,7 @@ class Ledger:
             totals=self._totals,
             left_own=kept[0],
             right_own=kept[1],
-            n_columns=self.left.shape[1] - len(block),
+            n_columns=int(self._varying.sum() - self._varying[block].sum()),
             same=self.same,
             **({} if self.statistics else self._rows_without(block)),
         )

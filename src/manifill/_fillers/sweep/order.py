@@ -69,7 +69,7 @@ def random_order(blocks: Blocks, problem: Problem, rng: np.random.Generator) -> 
 
 def fixed_order(blocks: Blocks, problem: Problem, rng: np.random.Generator) -> Blocks:
     """The order of the table, from left to right."""
-    return blocks
+    return tuple(sorted(blocks, key=lambda block: int(block.min())))
 
 
 def missingness_order(blocks: Blocks, problem: Problem, rng: np.random.Generator) -> Blocks:

@@ -21,7 +21,7 @@ Start = Callable[[Problem, np.random.Generator], Array]
 def normal_start(problem: Problem, rng: np.random.Generator) -> Array:
     """Draws from a normal distribution with the observed mean and variance of the column (the paper's)."""
     scaling = problem.scaling
-    draws = rng.standard_normal(problem.shape) * scaling.weight * (scaling.std > 0)
+    draws = rng.standard_normal(problem.given.shape)[problem.rows] * scaling.weight * (scaling.std > 0)
     return np.where(problem.M, draws, problem.Z)
 
 
@@ -57,7 +57,8 @@ class LinearStart:
         some = np.sort(rng.permutation(n)[: self.most_rows])
         Z, M = problem.Z[some], problem.M[some]
         mean, total_covariance = np.zeros(d), np.diag(M.sum(axis=0) * problem.scaling.weight**2)
-        shrinkage = d / (2 * (len(Z) + d))
+        varying = int((problem.scaling.std > 0).sum())
+        shrinkage = varying / (2 * (len(Z) + varying))
         for _ in range(self.rounds):
             mean = Z.mean(axis=0)
             covariance = ((Z - mean).T @ (Z - mean) + total_covariance) / len(Z)
