@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
+from command import manifill
 
 from manifill import TableImputer
 from manifill.report import report, write_report
@@ -98,3 +99,12 @@ def test_complete_table_has_a_report(tmp_path):
     frame = pd.DataFrame({"a": np.arange(30.0), "b": list("xyz") * 10})
     imputer = TableImputer(random_state=0).fit(frame)
     assert "Nothing is missing" in report(imputer, Frame(frame))
+
+
+def test_letters_without_a_font_give_no_warning(tmp_path):
+    cells = "".join(f"{i},{i % 3 or ''},{i % 5}\n" for i in range(40))
+    (tmp_path / "in.csv").write_text("温度,湿度,x\n" + cells)
+    result = manifill("impute", "in.csv", "-o", "out.csv", "--report", "page.html", folder=tmp_path)
+    assert result.returncode == 0
+    assert "Glyph" not in result.stderr
+    assert "湿度" in (tmp_path / "page.html").read_text()

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import manifill
@@ -703,3 +704,34 @@ def test_bounds_of_dates_can_be_strings():
     bounds = {"day": ("2020-01-20", "2020-01-25")}
     filled = TableImputer({"x": "number"}, bounds=bounds, random_state=0).fit_transform(frame)
     assert filled["day"][0] == dt.date(2020, 1, 20)
+
+
+class TestWhatAFrameCarriesAlong:
+    def test_names_of_column_levels(self):
+        columns = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "x")], names=["place", "quantity"])
+        frame = pd.DataFrame(np.outer(np.arange(30.0), [1, 2, 3]), columns=columns)
+        frame.iloc[4, 1] = np.nan
+        filled = TableImputer(random_state=0).fit_transform(frame)
+        assert filled.columns.names == ["place", "quantity"]
+        pd.testing.assert_index_equal(filled.columns, columns)
+        assert not filled.isna().any().any()
+
+    def test_subclasses_and_attributes(self):
+        class Survey(pd.DataFrame):
+            @property
+            def _constructor(self):
+                return Survey
+
+        frame = Survey({"x": [1.0, None, 3, 4, 5], "y": [2.0, 4, 6, None, 10]})
+        frame.attrs["source"] = "census"
+        filled = TableImputer(random_state=0).fit_transform(frame)
+        assert type(filled) is Survey
+        assert filled.attrs == {"source": "census"}
+
+    def test_metadata_of_arrow_fields(self):
+        fields = [pa.field("x", pa.float64(), metadata={"unit": "kg"}), pa.field("y", pa.float64())]
+        schema = pa.schema(fields, metadata={"origin": "scale 3"})
+        table = pa.table({"x": [1.0, None, 3, 4, 5], "y": [2.0, 4, 6, None, 10]}, schema=schema)
+        filled = TableImputer(random_state=0).fit_transform(table)
+        assert filled.schema.equals(schema, check_metadata=True)
+        assert filled["x"].null_count == 0

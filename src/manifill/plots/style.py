@@ -1,9 +1,13 @@
 """Style shared by all figures."""
 
+import io
+import warnings
 from contextlib import AbstractContextManager
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.font_manager
+from matplotlib.figure import Figure
 
 # (colour, marker, line style). Colours by Okabe and Ito, for colour-blind people; the rest is for grey print.
 STYLES: tuple[tuple[str, str, Any], ...] = (
@@ -30,7 +34,32 @@ LOOK: dict[str, Any] = {
 }
 
 
+# Fonts for letters that the first one does not have, such as Chinese; those that are installed are used.
+_FONTS = (
+    *("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR"),
+    *(
+        "Arial Unicode MS",
+        "WenQuanYi Zen Hei",
+        "Droid Sans Fallback",
+        "Microsoft YaHei",
+        "PingFang SC",
+        "Hiragino Sans",
+    ),
+)
+
+
 def look(**changes: Any) -> AbstractContextManager[Any]:
     """Context manager that gives figures manifill's style; `changes` override settings of `LOOK`."""
-    settings: Any = {**LOOK, **changes}
+    installed = set(mpl.font_manager.fontManager.get_font_names())
+    fonts = [font for font in _FONTS if font in installed]
+    settings: Any = {**LOOK, "font.family": fonts, **changes}
     return mpl.rc_context(settings)
+
+
+def png(figure: Figure, **options: Any) -> bytes:
+    """The figure as a PNG file. Letters that no installed font has are drawn as boxes, without a warning."""
+    file = io.BytesIO()
+    with look(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(file, format="png", bbox_inches="tight", **options)
+    return file.getvalue()

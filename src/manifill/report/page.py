@@ -1,15 +1,14 @@
 """HTML report of an imputed table: missing values, methods and accuracy."""
 
-import io
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from manifill._estimators import TableImputer
 from manifill._files import atomic_write
+from manifill.plots.style import png
 from manifill.report import pictures
 from manifill.report.html import data_uri, render
 from manifill.tables import Field, Source, inspect
@@ -76,13 +75,8 @@ def _images(
         "sweeps": pictures.sweeps(changes, errors) if changes else None,
         "rows": pictures.cloud(np.asarray(fitted.fill.Z), fitted.problem.M.mean(axis=1)),
     }
-    return {name: None if figure is None else _png(figure) for name, figure in figures.items()}
-
-
-def _png(figure: Figure) -> str:
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=130, bbox_inches="tight")
-    return data_uri(file.getvalue())
+    drawn = {name: figure for name, figure in figures.items() if figure is not None}
+    return dict.fromkeys(figures) | {name: data_uri(png(figure, dpi=130)) for name, figure in drawn.items()}
 
 
 def _uncertain(imputer: TableImputer, incomplete: list[Field]) -> list[tuple[str, ...]]:

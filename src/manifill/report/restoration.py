@@ -1,6 +1,5 @@
 """Figure and HTML page with pictures before and after restoration."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 
 from manifill._files import atomic_write
 from manifill.images import Restoration
-from manifill.plots.style import MISSING_COLOR, look
+from manifill.plots.style import MISSING_COLOR, look, png
 from manifill.report.html import data_uri, render
 
 _MAX_SHOWN = 6  # pictures in the figure
@@ -37,7 +36,7 @@ def write_page(
     path: Path, values: Pixels, outcome: Restoration, names: Sequence[str], summary: dict[str, Any]
 ) -> None:
     """Write a self-contained HTML page; after an error no partial file is left."""
-    text = render("pictures.html", **summary, sheet=data_uri(_png(_sheet(values, outcome, names))))
+    text = render("pictures.html", **summary, sheet=data_uri(png(_sheet(values, outcome, names))))
     with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(text)
 
@@ -97,13 +96,6 @@ def _figure(rows: dict[str, Pixels], names: list[str]) -> Figure:
         return figure
 
 
-def _png(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    with look():
-        figure.savefig(buffer, format="png", bbox_inches="tight")
-    return buffer.getvalue()
-
-
 def _write(path: Path, figure: Figure) -> None:
     with atomic_write(path, "wb") as file:
-        file.write(_png(figure))
+        file.write(png(figure))

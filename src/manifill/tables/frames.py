@@ -186,9 +186,25 @@ class Frame:
         return Column(name, series, holds, missing, declared)
 
     def completed(self, fills: Fills) -> Any:
-        """The native table with imputed values inserted."""
-        series = [self.column(name).filled(rows, values) for name, (rows, values) in fills.items()]
-        return nw.to_native(self._frame.with_columns(*series) if series else self._frame)
+        """The native table with imputed values inserted.
+
+        pandas and pyarrow tables are changed column by column: `with_columns` would lose subclasses, names of
+        column levels, and metadata of fields.
+        """
+        native = nw.to_native(self._frame)
+        series = {name: self.column(name).filled(rows, values) for name, (rows, values) in fills.items()}
+        library = nw.get_native_namespace(self._frame).__name__
+        if library == "pandas":
+            native = native.copy()
+            for name, one in series.items():
+                native.isetitem(self.names.index(name), nw.to_native(one))
+        elif library == "pyarrow":
+            for name, one in series.items():
+                place = self.names.index(name)
+                native = native.set_column(place, native.schema.field(place), nw.to_native(one))
+        elif series:
+            native = nw.to_native(self._frame.with_columns(*series.values()))
+        return native
 
     def with_types(self, kinds: Mapping[Any, str]) -> "Frame":
         """The table with these columns, which have no observed value, as empty columns of other kinds."""
