@@ -11,11 +11,14 @@ import typer
 import manifill
 from manifill import _files as files
 from manifill._cli import media, options
+from manifill._cli.ending import EXIT_CODES
 from manifill._cli.options import CHOICE, INPUT, MORE, RUN, TEXT, Force, Json, Seed
-from manifill._cli.watch import Interrupted, console, say
+from manifill._cli.watch import console, say
 from manifill.errors import ManifillError, MissingDependency
 
-app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, epilog=EXIT_CODES
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -213,30 +216,26 @@ def impute(
     from manifill._cli import impute as filling
 
     kinds = {**options.types(types), **dict.fromkeys(skip or (), "text")}
-    try:
-        request = filling.Request(
-            source=source,
-            output=output,
-            columns=options.names(columns),
-            types=kinds,
-            bounds=options.bounds(bounds),
-            time=time,
-            reading=options.reading(missing_values, header, encoding, delimiter),
-            max_sweeps=max_sweeps,
-            time_limit=time_limit,
-            seed=seed,
-            intervals=intervals,
-            draws=draws,
-            report=report,
-            save=save,
-            model=model,
-            keep_last=keep_last,
-            force=force,
-        )
-        filling.run(request, as_json)
-    except Interrupted:
-        say("manifill: interrupted; nothing was written.")
-        raise typer.Exit(130) from None
+    request = filling.Request(
+        source=source,
+        output=output,
+        columns=options.names(columns),
+        types=kinds,
+        bounds=options.bounds(bounds),
+        time=time,
+        reading=options.reading(missing_values, header, encoding, delimiter),
+        max_sweeps=max_sweeps,
+        time_limit=time_limit,
+        seed=seed,
+        intervals=intervals,
+        draws=draws,
+        report=report,
+        save=save,
+        model=model,
+        keep_last=keep_last,
+        force=force,
+    )
+    filling.run(request, as_json)
 
 
 @app.command()
@@ -406,5 +405,8 @@ def run() -> None:
         console.print("manifill: there is not enough memory for this.", style="red", markup=False)
         sys.exit(1)
     except (ManifillError, OSError) as error:
-        console.print(f"manifill: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        text = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            text = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+        console.print(f"manifill: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
