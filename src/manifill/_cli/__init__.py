@@ -22,4 +22,9 @@ def main() -> None:
         code = ending.INTERRUPTED
     except SystemExit as end:
         code = end.code
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not ending.is_memory_error(error):
+            raise
+        code = 1
+        sys.stderr.write("manifill: there is not enough memory for this.\n")
     sys.exit(ending.finish(code if isinstance(code, int) else int(code is not None)))

@@ -401,9 +401,6 @@ def run() -> None:
     warnings.showwarning = lambda message, *_: say(f"manifill: {message}")
     try:
         app()
-    except MemoryError:
-        console.print("manifill: there is not enough memory for this.", style="red", markup=False)
-        sys.exit(1)
     except (ManifillError, OSError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.strerror:

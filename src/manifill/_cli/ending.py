@@ -81,6 +81,12 @@ def explain(text: str) -> None:
     _ending.message = text
 
 
+def is_memory_error(error: Exception) -> bool:
+    """Whether an error means that there is not enough memory: for data, a thread or a library."""
+    texts = ("can't start new thread", "failed to map segment", "annot allocate memory")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in texts)
+
+
 def ignore_signals() -> None:
     """Let nothing disturb the end of the process."""
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -53,6 +53,12 @@ def check_space(source: Path, outputs: Sequence[Path]) -> None:
         free, needed = shutil.disk_usage(folders[0]).free, size * len(folders)
         if free < needed:
             raise InvalidInput(
-                f"Writing {len(folders)} files as large as {source} needs about {needed / 1e6:,.1f} MB, and "
-                f"{folders[0]} has {free / 1e6:,.1f} MB free. Free some space, or choose another folder."
+                f"Writing {len(folders)} files as large as {source} needs about {_bytes(needed)}, and "
+                f"{folders[0]} has {_bytes(free)} free. Free some space, or choose another folder."
             )
+
+
+def _bytes(size: int) -> str:
+    """A size for people: 1.3 kB, 2.5 GB."""
+    unit = min(3, max(1, (len(str(size)) - 1) // 3))
+    return f"{size / 1000**unit:,.1f} {('kB', 'MB', 'GB')[unit - 1]}"
