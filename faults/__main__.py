@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from faults.jobs import JOBS
+
 
 def main() -> int:
     """Run the chosen faults; return 1 if anything was violated."""
@@ -18,6 +20,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments and signals of the kills")
     parser.add_argument("--real", action="store_true", help="kills: new processes instead of forked ones")
     parser.add_argument("--stride", type=int, default=1, help="writes: fail every STRIDE-th operation only")
+    parser.add_argument("--job", choices=[job.name for job in JOBS], help="writes: disturb this command only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the counts as JSON")
     given = parser.parse_args()
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MPLBACKEND="Agg")
@@ -34,7 +37,8 @@ def main() -> int:
         if given.what in ("kills", "all"):
             kills(findings, folder / "kills", given.cases, given.seed, given.real)
         if given.what in ("writes", "all"):
-            writes(findings, folder / "writes", stride=given.stride)
+            jobs = tuple(job for job in JOBS if given.job in (None, job.name))
+            writes(findings, folder / "writes", jobs, given.stride)
         if given.what in ("disk", "all"):
             disk(findings, folder / "disk")
     finally:

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the faults are 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "least"), [(["kills", "--cases", "20"], 20), (["writes", "--stride", "25"], 40)]
+    ("arguments", "least"),
+    [(["kills", "--cases", "12"], 12), (["writes", "--job", "impute csv", "--stride", "20"], 15)],
 )
 def test_no_fault_damages_the_output_files(tmp_path, arguments, least):
     command = [sys.executable, "-m", "faults", *arguments, "--json", tmp_path / "found.json"]
