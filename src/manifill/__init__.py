@@ -11,17 +11,21 @@ images and videos. `kernels`, `solvers`, `layouts` and `tables` contain their op
 and `datasets` help to evaluate them, and `plots` and `report` show results.
 """
 
-from manifill import amputation, datasets, images, kernels, layouts, metrics, solvers, tables, video
-from manifill._estimators import (
-    DiffusionMap,
-    GeometricHarmonics,
-    IGHImputer,
-    Sweep,
-    TableImputer,
-    compare,
-    impute,
-)
-from manifill._pooling import pool
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manifill import amputation, datasets, images, kernels, layouts, metrics, solvers, tables, video
+    from manifill._estimators import (
+        DiffusionMap,
+        GeometricHarmonics,
+        IGHImputer,
+        Sweep,
+        TableImputer,
+        compare,
+        impute,
+    )
+    from manifill._pooling import pool
 
 __version__ = "0.1.0"
 
@@ -45,3 +49,26 @@ __all__ = [
     "tables",
     "video",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used: the command line can then be interrupted at once."""
+        if name not in __all__:
+            raise AttributeError(f"module 'manifill' has no attribute {name!r}")
+        estimators = (
+            "DiffusionMap",
+            "GeometricHarmonics",
+            "IGHImputer",
+            "Sweep",
+            "TableImputer",
+            "compare",
+            "impute",
+        )
+        places = {"pool": "_pooling", **dict.fromkeys(estimators, "_estimators")}
+        module = import_module(f"manifill.{places.get(name, name)}")
+        found = globals()[name] = getattr(module, name) if name in places else module
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -1,27 +1,30 @@
 """The command line."""
 
-import signal
 import sys
-from typing import Any
+
+from manifill._cli import ending
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line.
-
-    Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
-    """
-    signal.signal(signal.SIGTERM, _end)
+    """Run the command line; `ending.EXIT_CODES` lists the exit codes."""
+    ending.begin()
+    code: int | str | None = 0
     try:
-        from manifill._cli.app import run  # imported here: Ctrl-C must also work during this second
+        try:
+            from manifill._cli.app import run  # imported here: Ctrl-C must also work during this second
 
-        run()
+            run()
+        finally:
+            ending.ignore_signals()
     except KeyboardInterrupt:
-        sys.stderr.write("manifill: interrupted; nothing was written.\n")
-        sys.exit(130)
-
-
-def _end(number: int, _frame: Any) -> None:
-    """Exit through the normal clean-up code, which removes half-written files."""
-    sys.exit(128 + number)
+        code = ending.INTERRUPTED
+    except SystemExit as end:
+        code = end.code
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not ending.is_memory_error(error):
+            raise
+        code = 1
+        sys.stderr.write("manifill: there is not enough memory for this.\n")
+    sys.exit(ending.finish(code if isinstance(code, int) else int(code is not None)))

@@ -11,11 +11,14 @@ import typer
 import manifill
 from manifill import _files as files
 from manifill._cli import media, options
+from manifill._cli.ending import EXIT_CODES
 from manifill._cli.options import CHOICE, INPUT, MORE, RUN, TEXT, Force, Json, Seed
-from manifill._cli.watch import Interrupted, console, printable, say
+from manifill._cli.watch import console, printable, say
 from manifill.errors import InvalidOption, ManifillError, MissingDependency
 
-app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, epilog=EXIT_CODES
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -222,31 +225,27 @@ def impute(
     from manifill._cli import impute as filling
 
     kinds = {**options.types(types), **dict.fromkeys(skip or (), "text")}
-    try:
-        request = filling.Request(
-            source=source,
-            output=output,
-            columns=options.names(columns, "--columns"),
-            types=kinds,
-            bounds=options.bounds(bounds),
-            time=time,
-            reading=options.reading(missing_values, header, encoding, delimiter),
-            max_sweeps=max_sweeps,
-            time_limit=time_limit,
-            seed=seed,
-            intervals=intervals,
-            draws=draws,
-            report=report,
-            save=save,
-            model=model,
-            keep_last=keep_last,
-            force=force,
-            dry_run=dry_run,
-        )
-        filling.run(request, as_json)
-    except Interrupted:
-        say("manifill: interrupted; nothing was written.")
-        raise typer.Exit(130) from None
+    request = filling.Request(
+        source=source,
+        output=output,
+        columns=options.names(columns, "--columns"),
+        types=kinds,
+        bounds=options.bounds(bounds),
+        time=time,
+        reading=options.reading(missing_values, header, encoding, delimiter),
+        max_sweeps=max_sweeps,
+        time_limit=time_limit,
+        seed=seed,
+        intervals=intervals,
+        draws=draws,
+        report=report,
+        save=save,
+        model=model,
+        keep_last=keep_last,
+        force=force,
+        dry_run=dry_run,
+    )
+    filling.run(request, as_json)
 
 
 @app.command()
@@ -412,10 +411,10 @@ def run() -> None:
     warnings.showwarning = lambda message, *_: say(f"manifill: {message}")
     try:
         app()
-    except MemoryError:
-        console.print("manifill: there is not enough memory for this.", style="red", markup=False)
-        sys.exit(1)
     except (ManifillError, OSError) as error:
-        text = printable(f"manifill: {error}")
+        text = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            text = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+        text = printable(f"manifill: {text}")
         console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(error, InvalidOption) else 1)

@@ -13,8 +13,10 @@ from sklearn.datasets import load_digits
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from manifill._arrays import Array, Mask
+from manifill._cli import ending
 from manifill._cli.watch import console, fit_watched, say
 from manifill._estimators import IGHImputer
+from manifill._files import atomic_write
 from manifill.amputation import mcar
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.metrics import rmse
@@ -50,7 +52,8 @@ def run(picture: Path | None) -> None:
     if picture is not None:
         whole = np.zeros((3, *digits.shape))
         whole[:, :, digits.max(axis=0) > 0] = [X, damaged, filled]
-        _draw(whole.reshape(3, -1, 8, 8), M, picture)
+        with ending.outputs():
+            _draw(whole.reshape(3, -1, 8, 8), M, picture)
         say(f"Before and after: {picture}")
 
 
@@ -77,4 +80,5 @@ def _draw(stages: Array, M: Mask, picture: Path) -> None:
             plots.mosaic(axes, images[:shown], columns=shown, limits=(0, 1), cmap="gray_r")
             axes.set_ylabel(name, fontsize=12)
         figure.suptitle(f"{M.mean():.0%} of the pixels removed (orange), then filled by manifill")
-        figure.savefig(picture, dpi=150)
+        with atomic_write(picture, "wb") as file:
+            figure.savefig(file, format=picture.suffix[1:].lower(), dpi=150)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from manifill._arrays import Array, Mask
+from manifill._cli import ending
 from manifill._cli.watch import say
 from manifill._files import atomic_write
 from manifill.amputation import mcar
@@ -27,22 +28,27 @@ def run(folder: Path, force: bool) -> None:
     """Write the files, and print what each is for."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())) and not force:
         raise InvalidInput(f"{folder} exists already and is not empty; use --force to replace its files.")
-    folder.mkdir(parents=True, exist_ok=True)
-    _tumours(folder)
-    _station(folder)
     lines = [
         f"manifill impute {folder}/tumours.csv -o filled.csv",
         f"manifill impute {folder}/station.csv -o filled-log.csv --time time",
     ]
     if find_spec("imagecodecs") is not None:
-        _pictures(folder)
         lines.append(f"manifill images {folder}/damaged -o restored --mask {folder}/masks")
     if find_spec("av") is not None:
-        _clip(folder)
         scratch, frames = "{}:{}".format(*_SCRATCH), ",".join(str(i + 1) for i in _LOST_FRAMES)
         lines.append(
             f"manifill video {folder}/clip.mp4 -o restored.mp4 --scratch {scratch} --frames {frames} --grow 2"
         )
+    with ending.outputs() as run:
+        run.make_folder(folder)
+        _tumours(folder)
+        _station(folder)
+        if find_spec("imagecodecs") is not None:
+            for name in ("damaged", "masks", "complete"):
+                run.make_folder(folder / name)
+            _pictures(folder)
+        if find_spec("av") is not None:
+            _clip(folder)
     say(f"Example files are in {folder}. Try:")
     for line in lines:
         say(f"  {line}")
@@ -103,8 +109,6 @@ def _pictures(folder: Path) -> None:
 
     truth = _as_bytes(rotating_object(_PICTURES, size=_SIZE)[0])
     rng = np.random.default_rng(_SEED)
-    for name in ("damaged", "masks", "complete"):
-        (folder / name).mkdir(exist_ok=True)
     for i, picture in enumerate(truth):
         mask = np.zeros(picture.shape, dtype=np.bool_)
         top, left = rng.integers(12, _SIZE - 30, size=2)

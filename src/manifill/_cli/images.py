@@ -14,6 +14,7 @@ from rich.progress import BarColumn
 
 from manifill import _files as files
 from manifill._arrays import Mask
+from manifill._cli import ending
 from manifill._cli.watch import progress_bar, say
 from manifill._media import Pictures, check_target, damage, read_pictures, write_pictures
 from manifill._media.detection import detect_damage
@@ -69,6 +70,7 @@ def run(request: Request) -> None:
     """Read, restore and write the pictures, and print a summary."""
     began = monotonic()
     _check(request)
+    files.check_space(request.source, [request.preview or request.output])
     pictures = read_pictures(request.source)
     if request.preview is None:
         check_target(pictures, request.output, request.force)
@@ -76,7 +78,8 @@ def run(request: Request) -> None:
     if request.preview is not None:
         from manifill.report.restoration import draw_preview
 
-        draw_preview(request.preview, pictures.values, missing, pictures.names)
+        with ending.outputs():
+            draw_preview(request.preview, pictures.values, missing, pictures.names)
         message = f"{request.preview}: {reason}. Nothing was restored; remove --preview to do it."
         say(message)
         return
@@ -85,15 +88,16 @@ def run(request: Request) -> None:
     outcome = _watched(request, pictures, missing)
     opaque = None if pictures.alpha is None else _opaque(pictures.alpha, missing)
     whole = outcome.pictures.reshape(pictures.values.shape)
-    lines = write_pictures(pictures, whole, request.output, alpha=opaque, force=request.force)
-    summary = _summary(request, pictures, outcome, reason, monotonic() - began)
-    if request.sheet is not None or request.report is not None:
-        from manifill.report import restoration
+    with ending.outputs():
+        lines = write_pictures(pictures, whole, request.output, alpha=opaque, force=request.force)
+        summary = _summary(request, pictures, outcome, reason, monotonic() - began)
+        if request.sheet is not None or request.report is not None:
+            from manifill.report import restoration
 
-        if request.sheet is not None:
-            restoration.draw_sheet(request.sheet, pictures.values, outcome, pictures.names)
-        if request.report is not None:
-            restoration.write_page(request.report, pictures.values, outcome, pictures.names, summary)
+            if request.sheet is not None:
+                restoration.draw_sheet(request.sheet, pictures.values, outcome, pictures.names)
+            if request.report is not None:
+                restoration.write_page(request.report, pictures.values, outcome, pictures.names, summary)
     if request.as_json:
         print(json.dumps(summary, indent=1), file=sys.stdout)
         return

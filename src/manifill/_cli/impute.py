@@ -15,8 +15,9 @@ from rich.table import Table as Grid
 
 import manifill
 from manifill import _files as files
+from manifill._cli import ending
 from manifill._cli.options import checking_options, text_columns
-from manifill._cli.watch import Interrupted, console, fit_watched, printable, say
+from manifill._cli.watch import console, fit_watched, printable, say
 from manifill._estimators import TableImputer
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fields, Fills, Flag, Moment, Quantity
@@ -54,12 +55,22 @@ class Request:
     def tables_of_draws(self) -> list[Path]:
         return [_numbered(self.output, i + 1) for i in range(self.draws)]
 
+    @property
+    def outputs(self) -> list[Path]:
+        return [
+            path
+            for path in (self.output, *self.tables_of_draws, self.report, self.save)
+            if path not in (None, files.PIPE)
+        ]
+
 
 def run(request: Request, as_json: bool) -> None:
     """Read, fill and write the table, and print a summary."""
     began = monotonic()
     with checking_options():
         _check(request)
+        files.check_output(request.output)
+    files.check_space(request.source, request.outputs)
     loaded = None if request.model is None else TableImputer.load(request.model)
     imputer = loaded or _unfitted(request)
     as_text = text_columns(request.types)
@@ -127,9 +138,10 @@ def _unfitted(request: Request) -> TableImputer:
 def _fitted(imputer: TableImputer, request: Request, table: files.TableFile) -> TableImputer:
     try:
         fit_watched(imputer, table)
-    except Interrupted:
+    except KeyboardInterrupt:
         if not request.keep_last or not hasattr(imputer, "result_"):
             raise
+        ending.go_on()
         say("manifill: interrupted; using the last full pass.")
     return imputer
 
@@ -137,20 +149,21 @@ def _fitted(imputer: TableImputer, request: Request, table: files.TableFile) -> 
 def _write(
     request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, began: float
 ) -> None:
-    """Write all files; the completed table last, because it may replace the input file."""
+    """Write all files; they appear together, or none does."""
     extra = {} if request.intervals is None else _ends(imputer, request.intervals)
-    if request.draws:
-        drawn = imputer.draws(request.draws, random_state=request.seed)
-        for path, one in zip(request.tables_of_draws, drawn, strict=True):
-            files.write(table, _only(one, request.columns), path)
-    if request.save is not None:
-        imputer.save(request.save)
-    if request.report is not None:
-        from manifill.report import write_report
+    with ending.outputs():
+        if request.draws:
+            drawn = imputer.draws(request.draws, random_state=request.seed)
+            for path, one in zip(request.tables_of_draws, drawn, strict=True):
+                files.write(table, _only(one, request.columns), path)
+        if request.save is not None:
+            imputer.save(request.save)
+        if request.report is not None:
+            from manifill.report import write_report
 
-        seconds = monotonic() - began
-        write_report(imputer, table, request.report, title=request.source.name, seconds=seconds)
-    files.write(table, fills, request.output, extra)
+            seconds = monotonic() - began
+            write_report(imputer, table, request.report, title=request.source.name, seconds=seconds)
+        files.write(table, fills, request.output, extra)
 
 
 def _refuse(given: list[str]) -> None:
@@ -213,8 +226,7 @@ def _show_plan(request: Request, table: files.TableFile, fields: Fields, as_json
                 "to_fill": fills,
             }
         )
-    paths = [request.output, *request.tables_of_draws, *filter(None, (request.report, request.save))]
-    outputs = [{"path": str(path), "replaces": path.is_file()} for path in paths]
+    outputs = [{"path": str(path), "replaces": path.is_file()} for path in request.outputs]
     if as_json:
         plan = {"rows": len(table), "columns": columns, "outputs": outputs}
         print(json.dumps(plan, indent=1, default=str))

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from manifill._cli.options import MORE, RUN, Force, Json, Seed
-from manifill._cli.watch import Interrupted, say
 
 _DAMAGE = "Where the damage is"
 Mask = Annotated[
@@ -141,11 +140,7 @@ def images(
     request = restoring.Request(
         source, output, where, ordered, preview, sheet, report, seed, device, force, as_json
     )
-    try:
-        restoring.run(request)
-    except (Interrupted, KeyboardInterrupt):
-        say("manifill: interrupted; nothing was written.")
-        raise typer.Exit(130) from None
+    restoring.run(request)
 
 
 def video(
@@ -205,8 +200,4 @@ def video(
 
     where = Where(mask, value, tolerance, False, box or [], scratch or [], frames, grow)
     request = restoring.Request(source, output, where, side_by_side, lossless, seed, device, force, as_json)
-    try:
-        restoring.run(request)
-    except (Interrupted, KeyboardInterrupt):
-        say("manifill: interrupted; nothing was written.")
-        raise typer.Exit(130) from None
+    restoring.run(request)

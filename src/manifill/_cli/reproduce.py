@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from manifill._cli import ending
 from manifill._cli.watch import progress_bar, say
 from manifill._experiments import EXPERIMENTS, Experiment, reproduce
 from manifill._experiments.folder import SCALES, write_page
@@ -29,11 +30,8 @@ def run(name: str, folder: Path, scale: str, data_dir: Path | None, seed: int) -
     _make_folder(folder)
     chosen = list(EXPERIMENTS.values()) if name == "all" else [EXPERIMENTS[name]]
     began = time.monotonic()
-    try:
-        records = [_watched(one, folder, scale, data_dir, seed) for one in chosen]
-    except KeyboardInterrupt:
-        say(f"manifill: interrupted; finished experiments are in {folder}.")
-        raise typer.Exit(130) from None
+    ending.explain(f"finished experiments are in {folder}")
+    records = [_watched(one, folder, scale, data_dir, seed) for one in chosen]
     seconds = time.monotonic() - began
     if name == "all":
         path = write_page(records, folder)

@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 
 from manifill import _files as files
 from manifill import amputation, tables
-from manifill._cli import options
+from manifill._cli import ending, options
 from manifill._cli.watch import printable, progress_bar, say
 from manifill._estimators import compare as compare_fills
 from manifill._estimators.comparing import Comparison
@@ -142,6 +142,7 @@ def ampute(
             raise InvalidInput(f"--mechanism must be one of {', '.join(_MECHANISMS)}; got {mechanism!r}.")
         if not 0 < rate < 1:
             raise InvalidInput(f"--rate must be a share between 0 and 1, such as 0.2; got {rate}.")
+    files.check_space(source, [output] if output != files.PIPE else [])
     table = files.read(source, **reading)
     encoding = Encoding.of(table, None, None)
     fields = list(encoding)
@@ -152,8 +153,9 @@ def ampute(
         whole = np.where(np.isnan(first), np.nanmean(first, axis=0), first)
         M = getattr(amputation, mechanism)(whole, rate, seed)
     M &= ~np.isnan(first)
-    files.write_without(
-        table, {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}, output
-    )
+    with ending.outputs():
+        files.write_without(
+            table, {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}, output
+        )
     share = M.sum() / max((~np.isnan(first)).sum(), 1)
     say(f"{output}: removed {M.sum():,} values, {share:.1%} of the known values that can be filled.")

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
 
 from manifill import _files as files
 from manifill._arrays import Mask
+from manifill._cli import ending
 from manifill._cli.images import Where
 from manifill._cli.watch import progress_bar, say
 from manifill._media import VideoFile, VideoWriter, damage, read_pictures
@@ -45,9 +46,10 @@ def run(request: Request) -> None:
     """Read, restore and write frame by frame, and print a summary."""
     began = monotonic()
     _check(request)
+    files.check_space(request.source, [request.output, *filter(None, [request.side_by_side])])
     video = VideoFile.open(request.source)
     damage_of = _Damage(request.where, video)
-    with ExitStack() as opened:
+    with ending.outputs(), ExitStack() as opened:
         stream = Stream(video.n_frames, random_state=request.seed, device=request.device)
         bar = opened.enter_context(progress_bar(BarColumn(), TaskProgressColumn(), TimeRemainingColumn()))
         task = bar.add_task("restoring", total=1.0)

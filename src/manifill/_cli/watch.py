@@ -30,10 +30,6 @@ def say(text: str) -> None:
     console.print(printable(text), markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
-class Interrupted(Exception):
-    """Ctrl-C was pressed while a table was being filled."""
-
-
 def progress_bar(*columns: ProgressColumn) -> Progress:
     """A progress bar that disappears when the run ends; silent when the output is not a terminal."""
     return Progress(
@@ -50,13 +46,10 @@ def progress_bar(*columns: ProgressColumn) -> Progress:
 def fit_watched(imputer: IGHImputer | TableImputer, X: Any) -> Any:
     """`imputer.fit_transform(X)` with a progress bar."""
     bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    try:
-        with bar:
-            task = bar.add_task("reading the table", total=None)
-            with listening(lambda line: bar.update(task, description=line)):
-                for state in imputer.iter_fit(X):
-                    total = imputer.max_sweeps_ if state.sweep else None
-                    bar.update(task, total=total, completed=state.sweep, description=str(state))
-    except KeyboardInterrupt:
-        raise Interrupted from None
+    with bar:
+        task = bar.add_task("reading the table", total=None)
+        with listening(lambda line: bar.update(task, description=line)):
+            for state in imputer.iter_fit(X):
+                total = imputer.max_sweeps_ if state.sweep else None
+                bar.update(task, total=total, completed=state.sweep, description=str(state))
     return state.X

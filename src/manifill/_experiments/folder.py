@@ -10,12 +10,11 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from manifill._experiments.base import Experiment, Outcome
 from manifill._experiments.page import page
-from manifill._files import atomic_write
+from manifill._files import atomic_path, atomic_write
 from manifill.errors import InvalidInput, MissingDependency
 
 LIBRARIES = ("manifill", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
@@ -90,9 +89,8 @@ def _write(name: str, outcome: Outcome, record: Mapping[str, Any], folder: Path)
                 )
     for label, write in outcome.extra.items():
         target = folder / _file(name, label)
-        with TemporaryDirectory(dir=folder) as temporary:
-            write(Path(temporary, target.name))
-            Path(temporary, target.name).replace(target)
+        with atomic_path(target) as temporary:
+            write(temporary)
     with atomic_write(folder / f"{name}.json", "w", encoding="utf-8") as file:
         json.dump(record, file, indent=2, ensure_ascii=False)
 

@@ -10,8 +10,9 @@ from typing import IO, Any
 
 from manifill._arrays import Indices
 from manifill._files import binary
-from manifill._files.atomic import atomic_write, check_distinct, check_replaceable, check_writable
+from manifill._files.atomic import Transaction, atomic_path, atomic_write, standard_output, transaction
 from manifill._files.binary import ArrayFile, FrameFile
+from manifill._files.checks import check_distinct, check_replaceable, check_space, check_writable
 from manifill._files.text import DELIMITERS, MISSING, RowWriter, TextTable
 from manifill.errors import InvalidInput
 from manifill.tables.source import Fills
@@ -26,13 +27,17 @@ __all__ = [
     "FrameFile",
     "TableFile",
     "TextTable",
+    "Transaction",
+    "atomic_path",
     "atomic_write",
     "check_distinct",
     "check_fits",
     "check_output",
     "check_replaceable",
+    "check_space",
     "check_writable",
     "read",
+    "transaction",
     "write",
     "write_without",
 ]
@@ -82,6 +87,8 @@ def check_output(path: Path) -> None:
     if path != PIPE:
         _kind(path)
         check_writable(path)
+    elif sys.stdout is None:
+        raise InvalidInput("Standard output is closed; name a file to write.")
 
 
 def check_fits(table: TableFile, path: Path) -> None:
@@ -97,7 +104,8 @@ def write(table: TableFile, fills: Fills, path: Path, extra: Extra | None = None
         table = binary.as_arrow(table)
     columns = {name: _column(table, *one) for name, one in (extra or {}).items()}
     if path == PIPE:
-        _stream(table, fills, sys.stdout, ",", columns)
+        with standard_output() as file:
+            _stream(table, fills, file, ",", columns)
     elif path.suffix.lower() in DELIMITERS:
         with atomic_write(path, "w", encoding="utf-8", newline="") as file:
             delimiter = (
@@ -114,7 +122,8 @@ def write_without(table: TableFile, removed: Mapping[Any, Indices], path: Path) 
     if isinstance(table, TextTable) and (path == PIPE or path.suffix.lower() in DELIMITERS):
         texts = {name: dict.fromkeys(rows.tolist(), "") for name, rows in removed.items()}
         if path == PIPE:
-            table.rewrite(texts, sys.stdout, table.delimiter, {})
+            with standard_output() as file:
+                table.rewrite(texts, file, table.delimiter, {})
             return
         with atomic_write(path, "w", encoding="utf-8", newline="") as file:
             table.rewrite(texts, file, _delimiter(table, path), {})

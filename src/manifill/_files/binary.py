@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import io
 import re
 import tokenize
 import zipfile
@@ -245,8 +246,10 @@ def _write_excel(native: Any, path: Path) -> None:
     sheet.append([_text_cell(openpyxl, sheet, name) for name in native.column_names])
     for row in zip(*(native[name].to_pylist() for name in native.column_names), strict=True):
         sheet.append([_excel_value(openpyxl, sheet, value) for value in row])
+    content = io.BytesIO()  # openpyxl does not close its archive after an error, so it does not get the file
+    book.save(content)
     with atomic_write(path, "wb") as file:
-        book.save(file)
+        file.write(content.getbuffer())
 
 
 def _excel_value(openpyxl: Any, sheet: Any, value: Any) -> Any:

@@ -122,6 +122,8 @@ class Encoder:
         try:
             self.output.mux(packets())
         except (self.av.FFmpegError, ValueError) as error:
+            if isinstance(error, OSError):  # such as a full disk
+                raise
             raise InvalidInput(
                 f"The video cannot be written: {error}. Try .mkv, which supports most codecs."
             ) from error

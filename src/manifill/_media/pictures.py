@@ -2,17 +2,15 @@
 
 import os
 import re
-import secrets
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manifill._files.atomic import atomic_write, check_writable
+from manifill._files.atomic import atomic_write, transaction
+from manifill._files.checks import check_writable
 from manifill._media import formats, pages, stacks
 from manifill._media.formats import Origin
 from manifill._media.pages import Pixels, Tiff
@@ -210,10 +208,12 @@ def _write_folder(
         lines += [origin.renamed(before, after)] if after != before else []
         lines += [f"{after} {change}." for change in origin.changes]
     _check_folder(output, names, force)
-    with _temporary_folder(output) as folder:
+    with transaction() as run:
+        run.make_folder(output)
         for i, (name, origin) in enumerate(zip(names, pictures.origins, strict=True)):
             own_alpha = alpha[i] if alpha is not None and origin.has_alpha else None
-            (folder / name).write_bytes(formats.encoded(values[i], own_alpha, origin))
+            with atomic_write(output / name, "wb") as file:
+                file.write(formats.encoded(values[i], own_alpha, origin))
     return lines
 
 
@@ -226,29 +226,6 @@ def _check_folder(output: Path, names: list[str], force: bool) -> None:
     parent = output.resolve().parent
     if not parent.is_dir():
         raise InvalidInput(f"There is no folder {parent} to create {output.name} in; create it first.")
-    if not os.access(parent, os.W_OK):
-        raise InvalidInput(f"The folder {parent} is not writable; choose another for {output.name}.")
-
-
-@contextmanager
-def _temporary_folder(output: Path) -> Iterator[Path]:
-    """Yield a temporary folder; when the block succeeds, rename it to `output`.
-
-    If `output` exists and is not empty, the new files are moved into it one by one.
-    """
-    output = output.resolve()
-    folder = output.with_name(f".{output.name}.{secrets.token_hex(4)}")
-    folder.mkdir()
-    try:
-        yield folder
-        if output.is_dir() and any(output.iterdir()):
-            for one in folder.iterdir():
-                os.replace(one, output / one.name)
-            folder.rmdir()
-        else:
-            if output.is_dir():
-                output.rmdir()
-            os.replace(folder, output)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    folder = output if output.is_dir() else parent
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(f"The folder {folder} is not writable; choose another for the pictures.")

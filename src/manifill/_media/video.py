@@ -4,17 +4,17 @@ The file is written under a temporary hidden name in the same folder and renamed
 exception ends the writing, the temporary file is deleted.
 """
 
-import os
-import secrets
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from manifill._checks import require_number
-from manifill._files.atomic import check_writable
+from manifill._files.atomic import atomic_path
+from manifill._files.checks import check_writable
 from manifill._media.clips import Frame, VideoFile, VideoStack
 from manifill._media.encoding import Encoder
 from manifill.errors import InvalidInput
@@ -48,7 +48,7 @@ class VideoWriter:
         if path.suffix.lower() not in ENDINGS:
             raise InvalidInput(f"{path} must end in one of {', '.join(ENDINGS)}, which sets the format.")
         check_writable(path)
-        self.path = path.resolve()
+        self.path = path
         self.like = like
         self.width = like.width if width is None else width
         self.height = like.height if height is None else height
@@ -56,19 +56,19 @@ class VideoWriter:
         require_number("height", self.height, least=1, whole=True)
         self.lossless = lossless
         self.n_frames = 0
-        self._temporary = self.path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
+        self._stack = ExitStack()
         self._sink: Encoder | _Stack | None = None
 
     def __enter__(self) -> Self:
         size = self.width, self.height
-        try:
+        with ExitStack() as stack:
+            temporary = stack.enter_context(atomic_path(self.path))
             if self.path.suffix.lower() == ".npy":
-                self._sink = _Stack(self._temporary, self.like, *size)
+                self._sink = _Stack(temporary, self.like, *size)
             else:
-                self._sink = Encoder(self._temporary, self.like, *size, lossless=self.lossless)
-        except BaseException:
-            self._temporary.unlink(missing_ok=True)
-            raise
+                self._sink = Encoder(temporary, self.like, *size, lossless=self.lossless)
+            stack.callback(self._sink.abandon)
+            self._stack = stack.pop_all()
         return self
 
     def write(self, frame: Frame) -> None:
@@ -88,18 +88,16 @@ class VideoWriter:
         self._sink.write(np.ascontiguousarray(frame))
         self.n_frames += 1
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        assert self._sink is not None
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         sink, self._sink = self._sink, None
-        try:
-            if error is None:
-                if not self.n_frames:
-                    raise InvalidInput(f"No frame was written, so {self.path.name} was not created.")
-                sink.finish()
-                os.replace(self._temporary, self.path)
-        finally:
-            sink.abandon()
-            self._temporary.unlink(missing_ok=True)
+        if error is not None:
+            self._stack.__exit__(kind, error, trace)
+            return
+        with self._stack:
+            assert sink is not None
+            if not self.n_frames:
+                raise InvalidInput(f"No frame was written, so {self.path.name} was not created.")
+            sink.finish()
 
 
 def write_clip(path: Path, frames: npt.NDArray[np.uint8]) -> None:
