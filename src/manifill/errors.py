@@ -2,6 +2,7 @@
 
     ManifillError
     ├── InvalidInput (ValueError)          data or a parameter that cannot be used as given
+    │   ├── AmbiguousInput                 a column that can be read in two ways
     │   └── IncompatibleKernel             a kernel that this solver or this task cannot use
     ├── DatasetNotFound (OSError)          a public data set that is not on disk and not downloadable
     ├── NotPositiveDefinite (ValueError)   a matrix that Cholesky cannot factor
@@ -21,6 +22,10 @@ class ManifillError(Exception):
 
 class InvalidInput(ManifillError, ValueError):
     """Data or a parameter that cannot be used as given."""
+
+
+class AmbiguousInput(InvalidInput):
+    """A column of text that can be read in two ways; the message names the option that settles it."""
 
 
 class IncompatibleKernel(InvalidInput):

@@ -13,7 +13,7 @@ from manifill import _files as files
 from manifill._cli import media, options
 from manifill._cli.options import CHOICE, INPUT, MORE, RUN, TEXT, Force, Json, Seed
 from manifill._cli.watch import Interrupted, console, say
-from manifill.errors import ManifillError, MissingDependency
+from manifill.errors import AmbiguousInput, ManifillError, MissingDependency
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 
@@ -33,7 +33,8 @@ Source = Annotated[
     Path,
     typer.Argument(
         metavar="IN",
-        help=f"The table: {', '.join(files.FORMATS)}, or - for csv text from standard input.",
+        help=f"The table: {', '.join(files.FORMATS)}; text also packed as .gz, .zst or .zip; "
+        "data.db::people for a table of a database; a folder of parquet files; or - for standard input.",
         show_default=False,
     ),
 ]
@@ -60,7 +61,8 @@ Types = Annotated[
     typer.Option(
         metavar="LIST",
         help='Types of columns that were inferred wrongly: "zip=category,hour=cyclic:24,note=text". Types: '
-        "number, integer, boolean, category, ordered, date, cyclic:PERIOD, text, identifier.",
+        "number, integer, boolean, category, ordered, date, date:FORMAT such as date:%d/%m/%Y, "
+        "cyclic:PERIOD, text, identifier.",
         rich_help_panel=INPUT,
     ),
 ]
@@ -80,6 +82,31 @@ Delimiter = Annotated[
     typer.Option(
         metavar="CHAR",
         help="Character between cells, or 'tab'. Default: found in the first line.",
+        rich_help_panel=TEXT,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHAR",
+        help="Decimal separator, . or a comma, where numbers such as 4,189 can be read in two ways.",
+        rich_help_panel=TEXT,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Sheet of a workbook, by name or number. Default: the first.",
+        rich_help_panel=TEXT,
+    ),
+]
+SkipRows = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="Lines above the header of a text file or a sheet. In a sheet they are found if not given.",
         rich_help_panel=TEXT,
     ),
 ]
@@ -137,6 +164,9 @@ def impute(
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
     intervals: Annotated[
         float | None,
         typer.Option(
@@ -221,7 +251,7 @@ def impute(
             types=kinds,
             bounds=options.bounds(bounds),
             time=time,
-            reading=options.reading(missing_values, header, encoding, delimiter),
+            reading=options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows),
             max_sweeps=max_sweeps,
             time_limit=time_limit,
             seed=seed,
@@ -247,6 +277,9 @@ def inspect(
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
     as_json: Json = False,
 ) -> None:
     """Show which values of a table are missing, in which patterns, and whether at random.
@@ -260,7 +293,12 @@ def inspect(
     from manifill._cli import tables
 
     kinds = options.types(types)
-    tables.inspect(source, kinds, options.reading(missing_values, header, encoding, delimiter), as_json)
+    tables.inspect(
+        source,
+        kinds,
+        options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows),
+        as_json,
+    )
 
 
 @app.command()
@@ -274,6 +312,9 @@ def compare(
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -291,7 +332,7 @@ def compare(
     from manifill._cli import tables
 
     kinds = options.types(types)
-    reading = options.reading(missing_values, header, encoding, delimiter)
+    reading = options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows)
     tables.compare(source, kinds, reading, share, seed, as_json)
 
 
@@ -309,10 +350,14 @@ def ampute(
             "mnar: depending on the value itself."
         ),
     ] = "mcar",
+    types: Types = "",
     missing_values: Missing = DEFAULT_MISSING,
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -326,8 +371,8 @@ def ampute(
     """
     from manifill._cli import tables
 
-    reading = options.reading(missing_values, header, encoding, delimiter)
-    tables.ampute(source, output, rate, mechanism, reading, seed, force)
+    reading = options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows)
+    tables.ampute(source, output, rate, mechanism, options.types(types), reading, seed, force)
 
 
 app.command()(media.images)
@@ -407,4 +452,4 @@ def run() -> None:
         sys.exit(1)
     except (ManifillError, OSError) as error:
         console.print(f"manifill: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, AmbiguousInput) else 1)

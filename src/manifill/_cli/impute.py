@@ -15,7 +15,6 @@ from rich.table import Table as Grid
 
 import manifill
 from manifill import _files as files
-from manifill._cli.options import text_columns
 from manifill._cli.watch import Interrupted, console, fit_watched, say
 from manifill._estimators import TableImputer
 from manifill.errors import InvalidInput, MissingDependency
@@ -59,7 +58,7 @@ def run(request: Request, as_json: bool) -> None:
     began = monotonic()
     _check(request)
     if request.model is None:
-        table = files.read(request.source, text_columns=text_columns(request.types), **request.reading)
+        table = files.read(request.source, types=request.types, **request.reading)
         _check_names(request, table)
         imputer = _fitted(request, table)
         fills: Fills = imputer.completed_
@@ -67,7 +66,8 @@ def run(request: Request, as_json: bool) -> None:
         imputer = TableImputer.load(request.model)
         kinds = (Quantity, Cyclic, Flag)
         as_text = [field.name for field in imputer.fields_ if not isinstance(field.variable, kinds)]
-        table = files.read(request.source, text_columns=as_text, **request.reading)
+        types = {**dict.fromkeys(as_text, "text"), **request.types}
+        table = files.read(request.source, types=types, **request.reading)
         _check_names(request, table)
         fills = imputer.transform(table)
     chosen = _only(fills, request.columns)
@@ -83,8 +83,9 @@ def run(request: Request, as_json: bool) -> None:
 def _check(request: Request) -> None:
     """Raise, before any work is done, if the request cannot be met."""
     if request.model is not None:
-        names = ("types", "bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
-        _refuse([name for name in names if getattr(request, name)])
+        names = ("bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
+        formats = all(kind.startswith("date:") for kind in request.types.values())
+        _refuse([*([] if formats else ["types"]), *(name for name in names if getattr(request, name))])
     if request.intervals is not None and not 0 < request.intervals < 1:
         raise InvalidInput(f"--intervals must lie between 0 and 1, such as 0.9; got {request.intervals:g}.")
     if request.intervals is not None and request.output.suffix.lower() == ".npy":
@@ -107,7 +108,7 @@ def _check(request: Request) -> None:
         files.check_replaceable(path, request.force)
 
 
-def _fitted(request: Request, table: files.TableFile) -> TableImputer:
+def _fitted(request: Request, table: files.FrameFile) -> TableImputer:
     imputer = TableImputer(
         request.types,
         bounds=request.bounds,
@@ -126,7 +127,7 @@ def _fitted(request: Request, table: files.TableFile) -> TableImputer:
 
 
 def _write(
-    request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, began: float
+    request: Request, imputer: TableImputer, table: files.FrameFile, fills: Fills, began: float
 ) -> None:
     """Write all files; the completed table last, because it may replace the input file."""
     extra = {} if request.intervals is None else _ends(imputer, request.intervals)
@@ -156,10 +157,11 @@ def _refuse(given: list[str]) -> None:
 def _numbered(path: Path, number: int) -> Path:
     if path == files.PIPE:
         raise InvalidInput("--draws writes several files, so --output must be a file name, not a pipe.")
-    return path.with_name(f"{path.stem}-draw{number}{path.suffix}")
+    ending = path.name[len(path.name) - len(files.ending_of(path)) :]
+    return path.with_name(f"{path.name.removesuffix(ending)}-draw{number}{ending}")
 
 
-def _check_names(request: Request, table: files.TableFile) -> None:
+def _check_names(request: Request, table: files.FrameFile) -> None:
     """Raise, before the fit, if options name columns that do not exist, or intervals need a name in use."""
     files.check_fits(table, request.output)
     names = table.names
@@ -189,7 +191,7 @@ def _ends(imputer: TableImputer, level: float) -> files.Extra:
 
 
 def _summary(
-    request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, seconds: float
+    request: Request, imputer: TableImputer, table: files.FrameFile, fills: Fills, seconds: float
 ) -> dict[str, Any]:
     accuracy = {one.column: one for one in imputer.accuracy_} if request.model is None else {}
     columns = []

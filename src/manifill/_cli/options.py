@@ -7,7 +7,7 @@ import typer
 from manifill.errors import InvalidInput
 
 # Headings of option groups in the help texts.
-INPUT, CHOICE, TEXT = "What the table holds", "What is filled", "Text files (csv, tsv)"
+INPUT, CHOICE, TEXT = "What the table holds", "What is filled", "Text files and sheets"
 MORE, RUN = "More output", "Running"
 
 Json = Annotated[
@@ -21,7 +21,6 @@ Seed = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.", rich_help_panel=RUN)]
 Bound = float | str | None
-_TEXT_KINDS = ("text", "identifier", "category", "ordered", "skip")
 
 
 def names(text: str) -> list[str]:
@@ -32,11 +31,6 @@ def names(text: str) -> list[str]:
 def types(text: str) -> dict[str, str]:
     """Column → type, from text such as "zip=category,hour=cyclic:24"."""
     return dict(_pairs(text, "--types", "zip=category,note=text"))
-
-
-def text_columns(kinds: dict[str, str]) -> list[str]:
-    """Columns whose cells are read as text, whatever they look like."""
-    return [name for name, kind in kinds.items() if kind.partition(":")[0] in _TEXT_KINDS]
 
 
 def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
@@ -52,7 +46,15 @@ def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
     return found
 
 
-def reading(missing: str, header: bool | None, encoding: str, delimiter: str | None) -> dict[str, Any]:
+def reading(
+    missing: str,
+    header: bool | None,
+    encoding: str,
+    delimiter: str | None,
+    decimal: str | None,
+    sheet: str | None,
+    skip_rows: int,
+) -> dict[str, Any]:
     """Keyword arguments for `files.read`."""
     mark = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if mark is not None and len(mark) != 1:
@@ -63,7 +65,17 @@ def reading(missing: str, header: bool | None, encoding: str, delimiter: str | N
         raise InvalidInput(
             f"--encoding must be a known encoding, such as utf-8 or latin-1; got {encoding!r}."
         ) from None
-    return {"missing": ("", *missing.split(",")), "header": header, "encoding": encoding, "delimiter": mark}
+    if decimal not in (None, ".", ","):
+        raise InvalidInput(f"--decimal must be . or a comma; got {decimal!r}.")
+    return {
+        "missing": ("", *missing.split(",")),
+        "header": header,
+        "encoding": encoding,
+        "delimiter": mark,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_rows": skip_rows,
+    }
 
 
 def _bound(text: str) -> Bound:

@@ -11,7 +11,6 @@ from rich.table import Table as Grid
 
 from manifill import _files as files
 from manifill import amputation, tables
-from manifill._cli import options
 from manifill._cli.watch import progress_bar, say
 from manifill._estimators import compare as compare_fills
 from manifill._estimators.comparing import Comparison
@@ -25,7 +24,7 @@ _MECHANISMS = ("mcar", "mar", "mnar")
 
 def inspect(source: Path, types: dict[str, str], reading: dict[str, Any], as_json: bool) -> None:
     """Print which values are missing."""
-    found = tables.inspect(files.read(source, text_columns=options.text_columns(types), **reading), types)
+    found = tables.inspect(files.read(source, types=types, **reading), types)
     if as_json:
         print(json.dumps(_inspection(found), indent=1, default=str))
     else:
@@ -83,7 +82,7 @@ def compare(
     source: Path, types: dict[str, str], reading: dict[str, Any], share: float, seed: int, as_json: bool
 ) -> None:
     """Print which method fills held-out values best."""
-    table = files.read(source, text_columns=options.text_columns(types), **reading)
+    table = files.read(source, types=types, **reading)
     with progress_bar() as bar:
         task = bar.add_task("holding out known values")
         with listening(lambda line: bar.update(task, description=line)):
@@ -120,7 +119,14 @@ def _comparison(found: Comparison) -> dict[str, Any]:
 
 
 def ampute(
-    source: Path, output: Path, rate: float, mechanism: str, reading: dict[str, Any], seed: int, force: bool
+    source: Path,
+    output: Path,
+    rate: float,
+    mechanism: str,
+    types: dict[str, str],
+    reading: dict[str, Any],
+    seed: int,
+    force: bool,
 ) -> None:
     """Write the table with some values removed."""
     files.check_output(output)
@@ -129,8 +135,8 @@ def ampute(
         raise InvalidInput(f"--mechanism must be one of {', '.join(_MECHANISMS)}; got {mechanism!r}.")
     if not 0 < rate < 1:
         raise InvalidInput(f"--rate must be a share between 0 and 1, such as 0.2; got {rate}.")
-    table = files.read(source, **reading)
-    encoding = Encoding.of(table, None, None)
+    table = files.read(source, types=types, **reading)
+    encoding = Encoding.of(table, types, None)
     fields = list(encoding)
     first = encoding.encode(table)[:, [field.first for field in fields]]
     if mechanism == "mcar":
@@ -139,8 +145,7 @@ def ampute(
         whole = np.where(np.isnan(first), np.nanmean(first, axis=0), first)
         M = getattr(amputation, mechanism)(whole, rate, seed)
     M &= ~np.isnan(first)
-    files.write_without(
-        table, {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}, output
-    )
+    removed = {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}
+    files.write(table.without(removed), {}, output)
     share = M.sum() / max((~np.isnan(first)).sum(), 1)
     say(f"{output}: removed {M.sum():,} values, {share:.1%} of the known values that can be filled.")

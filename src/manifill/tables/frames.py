@@ -59,6 +59,7 @@ class Column:
     holds: str
     missing: Mask
     declared: bool = False
+    note: str = ""
 
     @property
     def type_name(self) -> str:
