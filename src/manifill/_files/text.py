@@ -46,7 +46,7 @@ class Layout:
     preamble: str = ""
 
     def converted(self, before: str, after: str) -> "Layout":
-        """The layout for a file with another ending: .tsv files have tabs, and .csv files made of them commas."""
+        """The layout for another ending: .tsv files have tabs, and .csv files made of them commas."""
         if after == ".tsv" or (before == ".tsv" and after == ".csv"):
             return replace(self, delimiter=DELIMITERS[after])
         return self

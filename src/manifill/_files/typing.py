@@ -285,7 +285,7 @@ class Reader:
         return InvalidInput(
             f"Column {column.name!r} of {self._place.file} holds numbers, but {self._place.line(row)} is "
             f'{_shortened(cell)}{others}. Use --missing-values "…,{cell[:20]}" if this means a missing '
-            f'value, --types "{column.name}=category" if the numbers are codes, or "
+            f'value, --types "{column.name}=category" if the numbers are codes, or '
             f'--types "{column.name}=text" to copy the column unchanged; or correct the file.'
         )
 

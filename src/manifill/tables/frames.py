@@ -131,7 +131,7 @@ class Column:
             return max(min(round(value), _max_integer(dtype)), _min_integer(dtype))
         if self.holds == "decimal":
             step = decimal.Decimal(1).scaleb(-_scale(self.series))
-            return decimal.Decimal(str(float(value))).quantize(step)
+            return decimal.Decimal(str(float(value))).quantize(step, context=_DECIMALS)
         if self.holds in ("date", "date and time"):
             clipped = max(min(value, _MAX_NS_TIME), -_MAX_NS_TIME) if _in_nanoseconds(dtype) else value
             found = moment(clipped)
@@ -219,6 +219,8 @@ class Frame:
         return native
 
 
+# Arithmetic with as many digits as any decimal type has.
+_DECIMALS = decimal.Context(prec=200)
 # Largest time that fits into 64 bits as nanoseconds, in microseconds, less a margin of 1000 s.
 _MAX_NS_TIME = 2**63 / 1e3 - 1e9
 
