@@ -122,8 +122,8 @@ class TestFormatsThatCannotHoldTheTable:
     @pytest.mark.parametrize(
         ("cell", "output", "message"),
         [
-            (str(2**70), "out.parquet", "2^53"),
-            (str(2**53 + 1), "out.feather", "2^53"),
+            (str(2**53 + 1), "out.xlsx", "2^53"),
+            (str(2**53 + 1), "out.npy", "2^53"),
             ("x" * 40_000, "out.xlsx", "40,000 characters"),
             ("a\x01b", "out.xlsx", "a control character"),
             ("word", "out.npy", "numbers only"),
@@ -138,6 +138,16 @@ class TestFormatsThatCannotHoldTheTable:
         assert result.returncode == 2
         assert message in result.stderr
         assert not (folder / output).exists()
+
+    @pytest.mark.parametrize(("number", "output"), [(2**70, "out.parquet"), (2**53 + 1, "out.feather")])
+    def test_long_whole_numbers_are_kept_exactly(self, folder, number, output):
+        cells = [str(number if i == 3 else i % 4) for i in range(30)]
+        rows = "".join(f"{one},{'' if i % 5 == 0 else i}\n" for i, one in enumerate(cells))
+        (folder / "wide.csv").write_text("a,b\n" + rows)
+        result = manifill("impute", "wide.csv", "-o", output, folder=folder)
+        assert result.returncode == 0, result.stderr
+        read = pd.read_parquet if output.endswith("parquet") else pd.read_feather
+        assert read(folder / output)["a"].astype(str).tolist() == cells
 
 
 class TestOptionsAreCheckedBeforeTheWork:

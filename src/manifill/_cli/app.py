@@ -9,10 +9,22 @@ from typing import Annotated
 import typer
 
 import manifill
-from manifill import _files as files
 from manifill._cli import media, options
+from manifill._cli.arguments import (
+    DEFAULT_MISSING,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Header,
+    Missing,
+    Output,
+    Sheet,
+    SkipRows,
+    Source,
+    Types,
+)
 from manifill._cli.ending import EXIT_CODES
-from manifill._cli.options import CHOICE, INPUT, MORE, RUN, TEXT, Force, Json, Seed
+from manifill._cli.options import CHOICE, INPUT, MORE, RUN, Force, Json, Seed
 from manifill._cli.watch import console, printable, say
 from manifill.errors import InvalidOption, ManifillError, MissingDependency
 
@@ -30,64 +42,6 @@ def about(version: Annotated[bool, typer.Option("--version", help="Print the ver
     if version:
         print(f"manifill {manifill.__version__}")
         raise typer.Exit
-
-
-Source = Annotated[
-    Path,
-    typer.Argument(
-        metavar="IN",
-        help=f"The table: {', '.join(files.FORMATS)}, or - for csv text from standard input.",
-        show_default=False,
-    ),
-]
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="File to write. Its ending chooses the format; - is csv text to standard output.",
-    ),
-]
-Missing = Annotated[
-    str,
-    typer.Option(
-        metavar="LIST",
-        help="Texts that mean 'missing', separated by commas. They replace the default list. Empty cells are "
-        "always missing.",
-        rich_help_panel=TEXT,
-    ),
-]
-Types = Annotated[
-    str,
-    typer.Option(
-        metavar="LIST",
-        help='Types of columns that were inferred wrongly: "zip=category,hour=cyclic:24,note=text". Types: '
-        "number, integer, boolean, category, ordered, date, cyclic:PERIOD, text, identifier. Names with "
-        """commas or = go into double quotes: '"a, b"=text'.""",
-        rich_help_panel=INPUT,
-    ),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Does the first line hold column names? Default: yes, unless all its cells are numbers.",
-        rich_help_panel=TEXT,
-    ),
-]
-Encoding = Annotated[
-    str, typer.Option(metavar="NAME", help="Character encoding, such as latin-1.", rich_help_panel=TEXT)
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHAR",
-        help="Character between cells, or 'tab'. Default: found in the first line.",
-        rich_help_panel=TEXT,
-    ),
-]
-DEFAULT_MISSING = ",".join(files.MISSING[1:])
 
 
 @app.command()
@@ -141,6 +95,9 @@ def impute(
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
     intervals: Annotated[
         float | None,
         typer.Option(
@@ -232,7 +189,7 @@ def impute(
         types=kinds,
         bounds=options.bounds(bounds),
         time=time,
-        reading=options.reading(missing_values, header, encoding, delimiter),
+        reading=options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows),
         max_sweeps=max_sweeps,
         time_limit=time_limit,
         seed=seed,
@@ -256,6 +213,9 @@ def inspect(
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
     as_json: Json = False,
 ) -> None:
     """Show which values of a table are missing, in which patterns, and whether at random.
@@ -269,7 +229,12 @@ def inspect(
     from manifill._cli import tables
 
     kinds = options.types(types)
-    tables.inspect(source, kinds, options.reading(missing_values, header, encoding, delimiter), as_json)
+    tables.inspect(
+        source,
+        kinds,
+        options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows),
+        as_json,
+    )
 
 
 @app.command()
@@ -283,6 +248,9 @@ def compare(
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -300,7 +268,7 @@ def compare(
     from manifill._cli import tables
 
     kinds = options.types(types)
-    reading = options.reading(missing_values, header, encoding, delimiter)
+    reading = options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows)
     tables.compare(source, kinds, reading, share, seed, as_json)
 
 
@@ -318,10 +286,14 @@ def ampute(
             "mnar: depending on the value itself."
         ),
     ] = "mcar",
+    types: Types = "",
     missing_values: Missing = DEFAULT_MISSING,
     header: Header = None,
     encoding: Encoding = "utf-8",
     delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_rows: SkipRows = 0,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
@@ -335,8 +307,8 @@ def ampute(
     """
     from manifill._cli import tables
 
-    reading = options.reading(missing_values, header, encoding, delimiter)
-    tables.ampute(source, output, rate, mechanism, reading, seed, force)
+    reading = options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows)
+    tables.ampute(source, output, rate, mechanism, options.types(types), reading, seed, force)
 
 
 app.command()(media.images)

@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 import manifill
 from manifill import _files as files
 from manifill._cli import ending
-from manifill._cli.options import checking_options, text_columns
+from manifill._cli.options import checking_options
 from manifill._cli.watch import console, fit_watched, printable, say
 from manifill._estimators import TableImputer
 from manifill.errors import InvalidInput, MissingDependency
@@ -72,12 +72,12 @@ def run(request: Request, as_json: bool) -> None:
         files.check_output(request.output)
     files.check_space(request.source, request.outputs)
     loaded = None if request.model is None else TableImputer.load(request.model)
-    imputer = loaded or _unfitted(request)
-    as_text = text_columns(request.types)
+    imputer, types = loaded or _unfitted(request), request.types
     if loaded:
         kinds = (Quantity, Cyclic, Flag)
         as_text = [field.name for field in loaded.fields_ if not isinstance(field.variable, kinds)]
-    table = files.read(request.source, text_columns=as_text, **request.reading)
+        types = {**dict.fromkeys(as_text, "text"), **request.types}
+    table = files.read(request.source, types=types, **request.reading)
     with checking_options():
         _check_table(request, table)
         fields = loaded.fields_ if loaded else imputer.encoding_of(table).fields
@@ -98,8 +98,9 @@ def run(request: Request, as_json: bool) -> None:
 def _check(request: Request) -> None:
     """Raise, before any work is done, if the request cannot be met."""
     if request.model is not None:
-        names = ("types", "bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
-        _refuse([name for name in names if getattr(request, name)])
+        names = ("bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
+        formats = all(kind.startswith("date:") for kind in request.types.values())
+        _refuse([*([] if formats else ["types"]), *(name for name in names if getattr(request, name))])
     if request.intervals is not None and not 0 < request.intervals < 1:
         raise InvalidInput(f"--intervals must lie between 0 and 1, such as 0.9; got {request.intervals:g}.")
     if request.intervals is not None and request.output.suffix.lower() == ".npy":
@@ -135,7 +136,7 @@ def _unfitted(request: Request) -> TableImputer:
     )
 
 
-def _fitted(imputer: TableImputer, request: Request, table: files.TableFile) -> TableImputer:
+def _fitted(imputer: TableImputer, request: Request, table: files.FrameFile) -> TableImputer:
     try:
         fit_watched(imputer, table)
     except KeyboardInterrupt:
@@ -147,7 +148,7 @@ def _fitted(imputer: TableImputer, request: Request, table: files.TableFile) -> 
 
 
 def _write(
-    request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, began: float
+    request: Request, imputer: TableImputer, table: files.FrameFile, fills: Fills, began: float
 ) -> None:
     """Write all files; they appear together, or none does."""
     extra = {} if request.intervals is None else _ends(imputer, request.intervals)
@@ -178,10 +179,11 @@ def _refuse(given: list[str]) -> None:
 def _numbered(path: Path, number: int) -> Path:
     if path == files.PIPE:
         raise InvalidInput("--draws writes several files, so --output must be a file name, not a pipe.")
-    return path.with_name(f"{path.stem}-draw{number}{path.suffix}")
+    suffix = path.name[len(path.name) - len(files.ending_of(path)) :]
+    return path.with_name(f"{path.name.removesuffix(suffix)}-draw{number}{suffix}")
 
 
-def _check_table(request: Request, table: files.TableFile) -> None:
+def _check_table(request: Request, table: files.FrameFile) -> None:
     """Raise, before the fit, if options name columns that do not exist, or intervals need a name in use."""
     files.check_fits(table, request.output)
     names = table.names
@@ -210,7 +212,7 @@ def _ends(imputer: TableImputer, level: float) -> files.Extra:
     return extra
 
 
-def _show_plan(request: Request, table: files.TableFile, fields: Fields, as_json: bool) -> None:
+def _show_plan(request: Request, table: files.FrameFile, fields: Fields, as_json: bool) -> None:
     """Print what a run would do: types, sizes and outputs."""
     columns = []
     for field in fields:
@@ -244,7 +246,7 @@ def _show_plan(request: Request, table: files.TableFile, fields: Fields, as_json
 
 
 def _summary(
-    request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, seconds: float
+    request: Request, imputer: TableImputer, table: files.FrameFile, fills: Fills, seconds: float
 ) -> dict[str, Any]:
     accuracy = {one.column: one for one in imputer.accuracy_} if request.model is None else {}
     columns = []

@@ -10,7 +10,7 @@ import typer
 from manifill.errors import InvalidInput, InvalidOption
 
 # Headings of option groups in the help texts.
-INPUT, CHOICE, TEXT = "What the table holds", "What is filled", "Text files (csv, tsv)"
+INPUT, CHOICE, TEXT = "What the table holds", "What is filled", "Text files and sheets"
 MORE, RUN = "More output", "Running"
 
 Json = Annotated[
@@ -24,7 +24,6 @@ Seed = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.", rich_help_panel=RUN)]
 Bound = float | str | None
-_TEXT_KINDS = ("text", "identifier", "category", "ordered", "skip")
 
 
 # An item of a list: NAME or NAME=VALUE. Quotes keep commas, = and spaces; "" is a quote within quotes.
@@ -70,11 +69,6 @@ def types(text: str) -> dict[str, str]:
     return dict(_pairs(text, "--types", "zip=category,note=text"))
 
 
-def text_columns(kinds: dict[str, str]) -> list[str]:
-    """Columns whose cells are read as text, whatever they look like."""
-    return [name for name, kind in kinds.items() if kind.partition(":")[0] in _TEXT_KINDS]
-
-
 def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
     """Column → (lowest, highest), from text such as "age=0:120,price=0:" or "start=08:00..17:30"."""
     found: dict[str, tuple[Bound, Bound]] = {}
@@ -89,7 +83,15 @@ def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
     return found
 
 
-def reading(missing: str, header: bool | None, encoding: str, delimiter: str | None) -> dict[str, Any]:
+def reading(
+    missing: str,
+    header: bool | None,
+    encoding: str,
+    delimiter: str | None,
+    decimal: str | None,
+    sheet: str | None,
+    skip_rows: int,
+) -> dict[str, Any]:
     """Keyword arguments for `files.read`."""
     mark = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if mark is not None and len(mark) != 1:
@@ -100,11 +102,16 @@ def reading(missing: str, header: bool | None, encoding: str, delimiter: str | N
         raise InvalidOption(
             f"--encoding must be a known encoding, such as utf-8 or latin-1; got {encoding!r}."
         ) from None
+    if decimal not in (None, ".", ","):
+        raise InvalidOption(f"--decimal must be . or a comma; got {decimal!r}.")
     return {
         "missing": ("", *names(missing, "--missing-values")),
         "header": header,
         "encoding": encoding,
         "delimiter": mark,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_rows": skip_rows,
     }
 
 

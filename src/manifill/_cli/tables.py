@@ -25,7 +25,7 @@ _MECHANISMS = ("mcar", "mar", "mnar")
 
 def inspect(source: Path, types: dict[str, str], reading: dict[str, Any], as_json: bool) -> None:
     """Print which values are missing."""
-    table = files.read(source, text_columns=options.text_columns(types), **reading)
+    table = files.read(source, types=types, **reading)
     with options.checking_options():
         found = tables.inspect(table, types)
     if as_json:
@@ -93,7 +93,7 @@ def compare(
     """Print which method fills held-out values best."""
     if not 0 < share <= 0.5:
         raise InvalidOption(f"--share must be above 0 and at most 0.5; got {share:g}.")
-    table = files.read(source, text_columns=options.text_columns(types), **reading)
+    table = files.read(source, types=types, **reading)
     with options.checking_options():
         Encoding.of(table, types)
     with progress_bar() as bar:
@@ -132,7 +132,14 @@ def _comparison(found: Comparison) -> dict[str, Any]:
 
 
 def ampute(
-    source: Path, output: Path, rate: float, mechanism: str, reading: dict[str, Any], seed: int, force: bool
+    source: Path,
+    output: Path,
+    rate: float,
+    mechanism: str,
+    types: dict[str, str],
+    reading: dict[str, Any],
+    seed: int,
+    force: bool,
 ) -> None:
     """Write the table with some values removed."""
     with options.checking_options():
@@ -143,8 +150,9 @@ def ampute(
         if not 0 < rate < 1:
             raise InvalidInput(f"--rate must be a share between 0 and 1, such as 0.2; got {rate}.")
     files.check_space(source, [output] if output != files.PIPE else [])
-    table = files.read(source, **reading)
-    encoding = Encoding.of(table, None, None)
+    table = files.read(source, types=types, **reading)
+    with options.checking_options():
+        encoding = Encoding.of(table, types, None)
     fields = list(encoding)
     first = encoding.encode(table)[:, [field.first for field in fields]]
     if mechanism == "mcar":
@@ -153,9 +161,8 @@ def ampute(
         whole = np.where(np.isnan(first), np.nanmean(first, axis=0), first)
         M = getattr(amputation, mechanism)(whole, rate, seed)
     M &= ~np.isnan(first)
+    removed = {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}
     with ending.outputs():
-        files.write_without(
-            table, {field.name: np.flatnonzero(M[:, j]) for j, field in enumerate(fields)}, output
-        )
+        files.write(table.without(removed), {}, output)
     share = M.sum() / max((~np.isnan(first)).sum(), 1)
     say(f"{output}: removed {M.sum():,} values, {share:.1%} of the known values that can be filled.")

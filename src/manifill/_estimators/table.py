@@ -359,7 +359,7 @@ def _has_kind(field: Field, column: Any) -> bool:
         fits = column.holds in ("boolean", "integer", "number")
     else:
         fits = "label" in column.holds or (column.holds not in ("other", *TIMES) and not column.missing.all())
-    return bool(fits or (hasattr(column, "become") and column.become(kind)))
+    return bool(fits)
 
 
 def _time_problem(column: SourceColumn | None) -> str:

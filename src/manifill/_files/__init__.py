@@ -1,19 +1,44 @@
 """Read and write tables as files. Errors name line and column, and output files are written atomically."""
 
-import atexit
-import shutil
+import gzip
+import io
+import re
 import sys
-import tempfile
-from collections.abc import Collection, Mapping
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+import pyarrow as pa
+
 from manifill._arrays import Indices
-from manifill._files import binary
 from manifill._files.atomic import Transaction, atomic_path, atomic_write, standard_output, transaction
-from manifill._files.binary import ArrayFile, FrameFile
+from manifill._files.binary import (
+    ARROW,
+    JSON,
+    NUMPY,
+    read_array,
+    read_arrow,
+    read_json,
+    write_array,
+    write_arrow,
+    write_json,
+)
 from manifill._files.checks import check_distinct, check_replaceable, check_space, check_writable
-from manifill._files.text import DELIMITERS, MISSING, RowWriter, TextTable
+from manifill._files.databases import DATABASES, read_database, split_table
+from manifill._files.excel import (
+    EXCEL,
+    OTHER_SHEETS,
+    check_excel,
+    check_text,
+    read_excel,
+    read_sheets,
+    write_excel,
+)
+from manifill._files.table import FrameFile, Options, Origin, fingerprint, of_cells
+from manifill._files.text import DELIMITERS, MISSING, Layout, TextReader, as_texts
 from manifill.errors import InvalidInput
 from manifill.tables.source import Fills
 from manifill.tables.variables import Plain
@@ -22,11 +47,8 @@ __all__ = [
     "FORMATS",
     "MISSING",
     "PIPE",
-    "ArrayFile",
     "Extra",
     "FrameFile",
-    "TableFile",
-    "TextTable",
     "Transaction",
     "atomic_path",
     "atomic_write",
@@ -36,146 +58,253 @@ __all__ = [
     "check_replaceable",
     "check_space",
     "check_writable",
+    "ending_of",
     "read",
     "transaction",
     "write",
-    "write_without",
 ]
 
-FORMATS = (*DELIMITERS, *binary.ARROW, *binary.EXCEL, *binary.NUMPY)
 PIPE = Path("-")
-"""Standard input or output, as CSV."""
+"""Standard input or output, as text."""
 
-TableFile = TextTable | FrameFile
+_WRITTEN = (".csv", ".tsv", *ARROW, *EXCEL, *NUMPY, ".txt", *JSON)
+FORMATS = (*_WRITTEN, *OTHER_SHEETS, *DATABASES)
+_PACKED = (".gz", ".zst", ".zip")
+_PACKABLE = (*DELIMITERS, *JSON)
+
 Extra = dict[str, tuple[Any, Indices, Plain]]
 """Additional columns: name → (column whose format they take, rows where they have values, the values)."""
 
 
-def read(
-    path: Path,
-    *,
-    missing: Collection[str] = MISSING,
-    header: bool | None = None,
-    encoding: str = "utf-8",
-    delimiter: str | None = None,
-    text_columns: Collection[str] = (),
-) -> TableFile:
-    """Read a table; the options are those of `TextTable` and apply to text files only."""
-    display_name = "standard input" if path == PIPE else None
+def ending_of(path: Path) -> str:
+    """Ending of a path, in lower case; .gz, .zst and .zip together with the one before, such as .csv.gz."""
+    found = [one.lower() for one in path.suffixes[-2:]]
+    if not found:
+        return ""
+    packed = len(found) == 2 and found[1] in _PACKED and found[0] in _PACKABLE
+    return "".join(found) if packed else found[-1]
+
+
+def read(path: Path, **options: Any) -> FrameFile:
+    """Read a table.
+
+    Parameters
+    ----------
+    path : a file, `PIPE`, a named pipe, a folder of parquet files, or a table of a database: data.db::people.
+    types : column → type as in --types; decides how cells of text are read.
+    missing : texts that mean a missing value.
+    header, encoding, delimiter : of text files; default: found in the text.
+    decimal : decimal separator, where cells can be read in two ways.
+    sheet : name or number of a sheet.
+    skip_rows : lines above the table, in text files and sheets.
+    """
+    chosen = Options(**options)
     if path == PIPE:
-        path = _standard_input()
-    kind = _kind(path)
+        return _read_text(sys.stdin.buffer.read(), ".csv", chosen, Origin(Path("standard input")))
+    path, table = split_table(path)
+    _check_input(path)
+    origin = Origin(path, fingerprint(path))
+    ending = ending_of(path)
     if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; give the name of a file in it.")
-    if not path.is_file():
-        raise InvalidInput(f"There is no file {path}. Check the path.")
+        return read_arrow(None, ".parquet", origin)
+    regular = path.is_file()
+    if ending not in FORMATS and not regular:
+        ending = ".csv"  # a named pipe, or <(…) of a shell
+    kind, packed = ending, ""
+    for one in _PACKED:
+        if ending.endswith(one):
+            kind, packed = ending.removesuffix(one), one
+    if kind in DATABASES:
+        return read_database(path, table, chosen, origin)
+    if kind in (*ARROW, *NUMPY) and regular:
+        return read_array(path, origin) if kind in NUMPY else read_arrow(path, kind, origin)
+    return _read_data(_unpacked(path.read_bytes(), packed, path), kind, chosen, origin)
+
+
+def _read_data(data: bytes, kind: str, options: Options, origin: Origin) -> FrameFile:
+    """Read the content of a file of this kind."""
     if kind in DELIMITERS:
-        return TextTable(
-            path,
-            missing=missing,
-            header=header,
-            encoding=encoding,
-            delimiter=delimiter,
-            text_columns=text_columns,
-            display_name=display_name,
+        return _read_text(data, kind, options, origin)
+    if kind in JSON:
+        return read_json(data, kind, options, origin)
+    if kind in EXCEL:
+        return read_excel(data, options, origin)
+    if kind in OTHER_SHEETS:
+        return read_sheets(data, options, origin)
+    if kind in NUMPY:
+        return read_array(io.BytesIO(data), origin)
+    return read_arrow(pa.BufferReader(data), kind, origin)
+
+
+def _read_text(data: bytes, kind: str, options: Options, origin: Origin) -> FrameFile:
+    cells = TextReader(
+        data,
+        str(origin.path),
+        missing=options.missing,
+        header=options.header,
+        encoding=options.encoding,
+        delimiter=options.delimiter or ("\t" if DELIMITERS[kind] == "\t" else None),
+        skip_rows=options.skip_rows,
+    ).cells()
+    origin.layout = cells.layout
+    return of_cells(cells.names, cells.columns, cells.place, options, origin)
+
+
+def _check_input(path: Path) -> None:
+    """Raise InvalidInput if there is nothing to read."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+]+:/", str(path)):
+        raise InvalidInput(f"Files are not downloaded; download {path} first, and give the name of the file.")
+    if path.is_dir():
+        if not any(path.rglob("*.parquet")):
+            raise InvalidInput(f"{path} is a folder; give the name of a file in it.")
+        return
+    if not path.exists():
+        _require_ending(path, FORMATS)
+        raise InvalidInput(f"There is no file {path}. Check the path.")
+    if path.is_file():
+        _require_ending(path, FORMATS)
+
+
+def _require_ending(path: Path, formats: tuple[str, ...]) -> None:
+    ending = ending_of(path)
+    plain = next((ending.removesuffix(one) for one in _PACKED if ending.endswith(one)), ending)
+    if plain not in formats or (formats == _WRITTEN and ending.endswith(".zip")):
+        raise InvalidInput(
+            f"{path} must end in one of {', '.join(formats)}; the ending sets the format. Text may be packed "
+            f"as {'.gz, .zst or .zip' if formats == FORMATS else '.gz or .zst'}."
         )
-    return binary.read(path)
+
+
+def _unpacked(data: bytes, packed: str, path: Path) -> bytes:
+    """The content of a packed file."""
+    try:
+        if packed == ".gz":
+            return gzip.decompress(data)
+        if packed == ".zst":
+            found: bytes = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
+            return found
+        if packed == ".zip":
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                names = [
+                    name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name
+                ]
+                if len(names) != 1:
+                    raise InvalidInput(
+                        f"{path} must hold one file; it holds {', '.join(names) or 'none'}. Unpack it first."
+                    )
+                return archive.read(names[0])
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"{path} cannot be unpacked: {error}.") from error
+    return data
 
 
 def check_output(path: Path) -> None:
     """Raise InvalidInput, before any work is done, if the path cannot be written to."""
     if path != PIPE:
-        _kind(path)
+        if ending_of(path) in (*OTHER_SHEETS, *DATABASES):
+            raise InvalidInput(
+                f"{ending_of(path)} files are read only; write a .csv, .parquet or .xlsx file."
+            )
+        _require_ending(path, _WRITTEN)
         check_writable(path)
     elif sys.stdout is None:
         raise InvalidInput("Standard output is closed; name a file to write.")
 
 
-def check_fits(table: TableFile, path: Path) -> None:
+def check_fits(table: FrameFile, path: Path) -> None:
     """Raise InvalidInput, before any work is done, if the format of `path` cannot hold the table."""
-    if path != PIPE and path.suffix.lower() not in DELIMITERS:
-        binary.check_fits(table, path)
+    kind = ending_of(path)
+    if kind in EXCEL:
+        check_excel(table, path)
+    for name in table.names if kind in (*EXCEL, *NUMPY) else ():
+        column: Any = table.column(name)
+        exact = getattr(column, "exact", None)
+        if exact is not None and (np.abs(exact[~column.missing]) > 2**53).any():
+            raise InvalidInput(
+                f"Column {name!r} has whole numbers above 2^53, which {path.name} would not hold exactly. "
+                f'Write a .csv or .parquet file, or give --types "{name}=text".'
+            )
+        if kind in EXCEL and column.holds in ("label", "ordered label", "other"):
+            check_text(name, table.texts_of(name))
+        if kind in NUMPY and column.holds not in ("integer", "number", "boolean", "decimal"):
+            raise InvalidInput(
+                f"{path} can hold numbers only; column {name!r} does not. Write a .csv or .parquet file."
+            )
 
 
-def write(table: TableFile, fills: Fills, path: Path, extra: Extra | None = None) -> None:
+def write(table: FrameFile, fills: Fills, path: Path, extra: Extra | None = None) -> None:
     """Write a table with imputed values and additional columns, in the format of the ending of `path`."""
     check_output(path)
-    if isinstance(table, TextTable) and path != PIPE and path.suffix.lower() not in DELIMITERS:
-        table = binary.as_arrow(table)
-    columns = {name: _column(table, *one) for name, one in (extra or {}).items()}
+    table.origin.require_unchanged()
+    kind = ".csv" if path == PIPE else ending_of(path)
+    packed = next((one for one in _PACKED if kind.endswith(one)), "")
+    kind = kind.removesuffix(packed)
+    typed = kind not in DELIMITERS
+    columns = {name: table.like_column(*one, typed=typed) for name, one in (extra or {}).items()}
     if path == PIPE:
-        with standard_output() as file:
-            _stream(table, fills, file, ",", columns)
-    elif path.suffix.lower() in DELIMITERS:
-        with atomic_write(path, "w", encoding="utf-8", newline="") as file:
-            delimiter = (
-                _delimiter(table, path) if isinstance(table, TextTable) else DELIMITERS[path.suffix.lower()]
-            )
-            _stream(table, fills, file, delimiter, columns)
+        layout = table.origin.layout
+        with standard_output(layout.encoding) as file:
+            _write_text(table, fills, file, layout, columns)
+    elif kind in DELIMITERS:
+        layout = table.origin.layout.converted(ending_of(table.origin.path)[:4], kind)
+        with _writing(table, path, packed, layout.encoding) as file:
+            _write_text(table, fills, file, layout, columns)
+    elif kind in JSON:
+        with _writing(table, path, packed, "utf-8") as file:
+            write_json(table, fills, file, kind, columns)
     else:
-        binary.write(table, fills, path, columns)
+        with _writing(table, path, packed) as file:
+            _write_binary(table, fills, file, path, columns)
 
 
-def write_without(table: TableFile, removed: Mapping[Any, Indices], path: Path) -> None:
-    """Write a table without some of its values; `removed` maps columns to rows."""
-    check_output(path)
-    if isinstance(table, TextTable) and (path == PIPE or path.suffix.lower() in DELIMITERS):
-        texts = {name: dict.fromkeys(rows.tolist(), "") for name, rows in removed.items()}
-        if path == PIPE:
-            with standard_output() as file:
-                table.rewrite(texts, file, table.delimiter, {})
-            return
-        with atomic_write(path, "w", encoding="utf-8", newline="") as file:
-            table.rewrite(texts, file, _delimiter(table, path), {})
-        return
-    write(binary.without(table, removed), {}, path)
-
-
-def _delimiter(table: TextTable, path: Path) -> str:
-    """Delimiter of the output: a tab for .tsv; for .csv that of the table."""
-    own = DELIMITERS[path.suffix.lower()]
-    return table.delimiter if own == "," and table.path.suffix.lower() != ".tsv" else own
-
-
-def _stream(
-    table: TableFile, fills: Fills, file: IO[str], delimiter: str, extra: Mapping[str, list[Any]]
+def _write_binary(
+    table: FrameFile, fills: Fills, file: IO[bytes], path: Path, extra: dict[str, list[Any]]
 ) -> None:
-    """Write the completed table as delimited text."""
-    if isinstance(table, TextTable):
-        table.stream(fills, file, delimiter, {name: _texts(values) for name, values in extra.items()})
+    kind = ending_of(path)
+    if kind in EXCEL:
+        write_excel(table, fills, file, extra)
         return
-    native = table.native(fills)
-    writer = RowWriter(file, delimiter)
-    if table.header or extra:
-        writer.writerow([*native.column_names, *extra])
-    columns = [_texts(native[name].to_pylist()) for name in native.column_names]
-    for row in zip(*columns, *(_texts(values) for values in extra.values()), strict=True):
-        writer.writerow(row)
+    native = table.typed(fills)
+    for name, values in extra.items():
+        native = native.append_column(name, pa.array(values))
+    if kind in NUMPY:
+        write_array(native, file, path)
+    else:
+        write_arrow(native, file, kind)
 
 
-def _column(table: TableFile, like: Any, rows: Indices, values: Plain) -> list[Any]:
-    """Cells of an additional column, in the format of column `like`; None where it has no value."""
-    cells: list[Any] = [None] * len(table)
-    for row, value in zip(rows.tolist(), table.column(like).written(values), strict=True):
-        cells[row] = value
-    return cells
+def _write_text(
+    table: FrameFile, fills: Fills, file: IO[str], layout: Layout, extra: dict[str, list[Any]]
+) -> None:
+    columns = [*table.texts(fills), *(as_texts(values) for values in extra.values())]
+    layout.write(file, [*table.header, *extra], columns)
 
 
-def _texts(values: list[Any]) -> list[str]:
-    return ["" if value is None else str(value) for value in values]
+@contextmanager
+def _writing(table: FrameFile, path: Path, packed: str, encoding: str | None = None) -> Iterator[IO[Any]]:
+    """Open a file for text in this encoding, or for bytes; the input must not change meanwhile."""
+    with atomic_write(path, "wb") as file:
+        target: Any = file
+        if packed == ".gz":
+            target = gzip.GzipFile("", "wb", 6, file, mtime=0)
+        elif packed == ".zst":
+            target = pa.CompressedOutputStream(pa.PythonFile(file, "w"), "zstd")
+        with _as_text(target, encoding) if encoding else nullcontext(target) as opened:
+            yield opened
+        if packed:
+            target.close()
+        table.origin.require_unchanged()
 
 
-def _kind(path: Path) -> str:
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidInput(f"{path} must end in one of {', '.join(FORMATS)}; the ending sets the format.")
-    return path.suffix.lower()
-
-
-def _standard_input() -> Path:
-    """Copy standard input to a temporary file, which can be read twice."""
-    folder = Path(tempfile.mkdtemp(prefix="manifill-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "standard input.csv"
-    with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return path
+@contextmanager
+def _as_text(file: IO[bytes], encoding: str) -> Iterator[IO[str]]:
+    """A file of bytes opened for text; it stays open."""
+    text = io.TextIOWrapper(file, encoding=encoding, newline="")
+    try:
+        yield text
+        text.flush()
+    finally:
+        with suppress(OSError):
+            text.detach()

@@ -263,12 +263,12 @@ def atomic_write(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def standard_output() -> Iterator[IO[str]]:
-    """Open a text file in UTF-8; its content goes to standard output at the end, after files were renamed."""
+def standard_output(encoding: str) -> Iterator[IO[str]]:
+    """Open a text file; its content goes to standard output at the end, after files were renamed."""
     with (
         transaction() as run,
         _collected(run, None) as output,
-        output.temporary.open("w", encoding="utf-8", newline="") as file,
+        output.temporary.open("w", encoding=encoding, newline="") as file,
     ):
         yield file
 

@@ -26,6 +26,7 @@ class ArrayColumn:
     values: npt.NDArray[Any]
     missing: Mask
     declared: bool = False
+    note: str = ""
 
     @property
     def holds(self) -> str:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from manifill._arrays import Indices, Mask
 from manifill.errors import InvalidInput
+from manifill.tables import arrow
 from manifill.tables.source import Fills
 from manifill.tables.times import CONVERT, DAY, EPOCH, MICROSECOND, TIMES, moment
 from manifill.tables.variables import Plain
@@ -59,6 +60,7 @@ class Column:
     holds: str
     missing: Mask
     declared: bool = False
+    note: str = ""
 
     @property
     def type_name(self) -> str:
@@ -73,18 +75,21 @@ class Column:
         if self.holds in ("integer", "number") and self.series.dtype != nw.Object:
             return self._numbers()
         convert = CONVERT.get(self.holds, float)
-        values = [
-            None if missing else convert(value)
-            for value, missing in zip(self._values(), self.missing, strict=True)
-        ]
+        try:
+            values = [None if value is None else convert(value) for value in self._values()]
+        except (
+            OverflowError,
+            ValueError,
+        ):  # a time that Python does not have: after 9999, of an unknown zone
+            return np.where(self.missing, np.nan, arrow.microseconds(self.series.to_arrow()))
         return np.array(values, dtype=np.float64)
 
     def _numbers(self) -> Plain:
-        if self.missing.any():
-            found = np.full(len(self.missing), np.nan)
-            found[~self.missing] = self.series.filter((~self.missing).tolist()).to_numpy().astype(np.float64)
-        else:
-            found = self.series.to_numpy().astype(np.float64)
+        # Integers of 128 bits have no NumPy type.
+        series = self.series.cast(nw.Float64()) if "128" in self.type_name else self.series
+        found = np.full(len(self.missing), np.nan)
+        known = series.filter((~self.missing).tolist()) if self.missing.any() else series
+        found[~self.missing] = known.to_numpy().astype(np.float64)
         return finite_numbers(found, self.name)
 
     def _values(self) -> list[Any]:
@@ -102,10 +107,12 @@ class Column:
 
     def filled(self, rows: Indices, values: Plain) -> Any:
         """The series with plain values inserted at these rows."""
-        native: Any = self.written(values)
         library = nw.get_native_namespace(self.series)
+        if library.__name__ == "pyarrow" and self.holds in ("date", "date and time"):
+            return arrow.filled(self.series, rows, arrow.times(self.series, values))
+        native: Any = self.written(values)
         if library.__name__ == "pyarrow":
-            return _filled_arrow(self.series, rows, native)
+            return arrow.filled(self.series, rows, native)
         dtype = self.series.dtype
         if library.__name__ == "polars" and not dtype.is_decimal():
             # Without the dtype, polars confuses milliseconds and microseconds.
@@ -130,15 +137,17 @@ class Column:
             return max(min(round(value), _max_integer(dtype)), _min_integer(dtype))
         if self.holds == "decimal":
             step = decimal.Decimal(1).scaleb(-_scale(self.series))
-            return decimal.Decimal(str(float(value))).quantize(step)
+            return decimal.Decimal(str(float(value))).quantize(step, context=_DECIMALS)
         if self.holds in ("date", "date and time"):
-            clipped = max(min(value, _MAX_NS_TIME), -_MAX_NS_TIME) if _in_nanoseconds(dtype) else value
+            clipped = (
+                max(min(value, arrow.MAX_NS_TIME), -arrow.MAX_NS_TIME) if _in_nanoseconds(dtype) else value
+            )
             found = moment(clipped)
             if self.holds == "date":
                 return found.date()
             return found if self._aware else found.replace(tzinfo=None)
         if self.holds == "duration":
-            return max(min(value, _MAX_NS_TIME), -_MAX_NS_TIME) * MICROSECOND
+            return max(min(value, arrow.MAX_NS_TIME), -arrow.MAX_NS_TIME) * MICROSECOND
         if self.holds == "time":
             return (EPOCH + min(value, DAY - 1) * MICROSECOND).time()
         return value
@@ -234,8 +243,8 @@ class Frame:
         return native
 
 
-# Largest time that fits into 64 bits as nanoseconds, in microseconds, less a margin of 1000 s.
-_MAX_NS_TIME = 2**63 / 1e3 - 1e9
+# Arithmetic with as many digits as any decimal type has.
+_DECIMALS = decimal.Context(prec=200)
 
 
 def _in_nanoseconds(dtype: Any) -> bool:
@@ -347,35 +356,6 @@ def _scale(series: Any) -> int:
     native = nw.to_native(series)
     kind: Any = getattr(native, "dtype", getattr(native, "type", None))
     return int(getattr(kind, "pyarrow_dtype", kind).scale)
-
-
-def _filled_arrow(series: Any, rows: Indices, values: list[Any]) -> Any:
-    """Copy of a pyarrow column with values at these rows; its type, also a dictionary type, is unchanged."""
-    import pyarrow as pa
-
-    column = nw.to_native(series)
-    if pa.types.is_dictionary(column.type):
-        chunks = column.unify_dictionaries().chunks
-        joined = pa.concat_arrays(chunks) if len(chunks) > 1 else chunks[0]
-        code_of = {level: code for code, level in enumerate(joined.dictionary.to_pylist())}
-        codes = _replaced(joined.indices, rows, [code_of[value] for value in values])
-        filled = pa.DictionaryArray.from_arrays(codes, joined.dictionary, ordered=column.type.ordered)
-    else:
-        filled = _replaced(column.combine_chunks(), rows, values)
-    filled = filled if isinstance(filled, pa.ChunkedArray) else pa.chunked_array([filled], type=column.type)
-    return nw.from_native(filled, series_only=True).alias(series.name)
-
-
-def _replaced(array: Any, rows: Indices, values: list[Any]) -> Any:
-    """Copy of a pyarrow array with values at these rows; its type is unchanged."""
-    import pyarrow as pa
-
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
-    both = pa.concat_arrays([array, pa.array(values, type=array.type)])
-    take = np.arange(len(array))
-    take[rows] = len(array) + np.arange(len(values))
-    return both.take(pa.array(take))
 
 
 def _objects(values: list[Any]) -> npt.NDArray[np.object_]:

@@ -44,7 +44,7 @@ def infer(column: SourceColumn, limits: Any = None) -> tuple[Variable, str]:
     if "label" in column.holds:
         return _labels(column, len(observed))
     if column.holds in TIMES:
-        return _time(column, observed, limits), f"its type: {column.holds}"
+        return _time(column, observed, limits), column.note or f"its type: {column.holds}"
     if column.holds == "integer" and _identifies(column, observed):
         return Untouched("identifier"), "unique integers, like row numbers"
     return _number(column, observed, limits)
@@ -170,7 +170,7 @@ def _describe(column: SourceColumn) -> str:
 def _not_modelled(column: SourceColumn, observed: int) -> tuple[Variable, str]:
     if column.missing.all() or (not observed and column.holds != "other"):
         return Untouched("empty"), "no observed values"
-    return Untouched("text"), f"values of type {column.type_name} are not modelled"
+    return Untouched("text"), column.note or f"values of type {column.type_name} are not modelled"
 
 
 def _labels(column: SourceColumn, observed: int) -> tuple[Variable, str]:
@@ -179,13 +179,13 @@ def _labels(column: SourceColumn, observed: int) -> tuple[Variable, str]:
     if column.holds == "ordered label" and len(levels) <= max_levels:
         return Ordered(levels), f"its type: {len(levels)} ordered categories"
     frequent = column.declared or len(levels) * _MIN_ROWS_PER_LEVEL <= observed
+    note = f"{column.note}; " if column.note else ""
     if len(levels) <= max_levels and frequent:
-        return Category(levels), f"{len(levels)} different values in {observed:,} rows"
+        return Category(levels), f"{note}{len(levels)} different values in {observed:,} rows"
     if len(levels) == observed:
-        return Untouched("identifier"), "all values differ"
-    return Untouched(
-        "text"
-    ), f"{len(levels):,} different values in {observed:,} rows, too many for categories"
+        return Untouched("identifier"), f"{note}all values differ"
+    many = f"{len(levels):,} different values in {observed:,} rows, too many for categories"
+    return Untouched("text"), column.note or many
 
 
 def _identifies(column: SourceColumn, observed: Array) -> bool:

@@ -20,6 +20,7 @@ class SourceColumn(Protocol):
     missing : (n,), True where a value is missing.
     declared : True if its type declares the values to be categories.
     type_name : name of its type in the library or file it comes from.
+    note : what is special about its cells, for the reason of its kind; empty if nothing is.
     """
 
     @property
@@ -32,6 +33,8 @@ class SourceColumn(Protocol):
     def declared(self) -> bool: ...
     @property
     def type_name(self) -> str: ...
+    @property
+    def note(self) -> str: ...
 
     def plain(self) -> Plain:
         """Numbers with NaN where missing, or labels with None where missing. Times are microseconds."""
