@@ -72,7 +72,8 @@ class Errors:
         """(n, d), expected RMS error of each missing entry, in standard deviations; 0 for known entries."""
         expected = np.zeros(self.problem.shape)
         for j in np.flatnonzero(self.problem.M.any(axis=0) & (self.problem.scaling.std > 0)):
-            expected[self.problem.M[:, j], j] = self._holdout_correction(j) * self._of_column(int(j))[0]
+            correction = self._holdout_correction(int(j))
+            expected[self.problem.M[:, j], j] = correction * self._of_column(int(j))[0]
         return expected
 
     def half_widths(self, level: float) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array, Indices
-from manifill._messages import text_table
+from manifill._messages import MEASURED, text_table
 from manifill._problem import Problem
 from manifill._validation.holdout import HeldOut
 
@@ -33,7 +33,9 @@ _MIN_IMPROVEMENT = 0.02
 
 @dataclass(frozen=True)
 class ColumnAccuracy:
-    """Expected accuracy of the imputed values of a column.
+    """Expected accuracy of the imputed values of a column, measured on known values that were held out.
+
+    If values are missing because of their own size, errors are larger.
 
     Attributes
     ----------
@@ -73,7 +75,8 @@ class Accuracy(tuple[ColumnAccuracy, ...]):
             )
             for one in self
         ]
-        return text_table(("column", "typical error", "of mean", "ratio", "held out", ""), rows, left=(0, 5))
+        header = ("column", "typical error", "of mean", "ratio", "held out", "")
+        return f"{text_table(header, rows, left=(0, 5))}\n{MEASURED}"
 
     def named(self, labels: list[Any]) -> "Accuracy":
         """The same with these column names."""

@@ -94,7 +94,7 @@ def _odds_by_stratum(scores: Array, missing: Mask) -> Array:
     share = np.broadcast_to(missing.mean(axis=0), missing.shape)
 
     def per_stratum(values: Array) -> Array:
-        return np.bincount(stratum.ravel(), values.ravel(), minlength=count)
+        return np.bincount(stratum.ravel(), values.ravel(), minlength=count).astype(np.float64)
 
     found = per_stratum(missing.astype(np.float64))
     like_all = per_stratum(np.where(missing, 0.0, share / (1 - share)))

@@ -11,6 +11,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from manifill._files import atomic_write
+from manifill._messages import MEASURED
 from manifill.images import Restoration
 from manifill.plots.style import MISSING_COLOR, look
 from manifill.report.html import data_uri, render
@@ -37,7 +38,9 @@ def write_page(
     path: Path, values: Pixels, outcome: Restoration, names: Sequence[str], summary: dict[str, Any]
 ) -> None:
     """Write a self-contained HTML page; after an error no partial file is left."""
-    text = render("pictures.html", **summary, sheet=data_uri(_png(_sheet(values, outcome, names))))
+    text = render(
+        "pictures.html", **summary, measured=MEASURED, sheet=data_uri(_png(_sheet(values, outcome, names)))
+    )
     with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(text)
 

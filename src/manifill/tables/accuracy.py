@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array
-from manifill._messages import text_table
+from manifill._messages import MEASURED, text_table
 from manifill._validation import Accuracy, Errors
 from manifill.tables.encoding import Encoding, Field
 from manifill.tables.times import DAY, TIMES
@@ -20,7 +20,9 @@ _PRIOR_ENTRIES, _WRONG_ENTRIES = 5.0, 0.5
 
 @dataclass(frozen=True)
 class VariableAccuracy:
-    """Expected accuracy of the imputed values of one column.
+    """Expected accuracy of the imputed values of one column, measured on known values that were held out.
+
+    If values are missing because of their own size, errors are larger.
 
     Attributes
     ----------
@@ -51,15 +53,15 @@ class TableAccuracy(tuple[VariableAccuracy, ...]):
     """A `VariableAccuracy` for every modelled column; `pandas.DataFrame(accuracy)` is a table of them."""
 
     def __str__(self) -> str:
-        header = ("column", "missing", "typical error", "of mean or mode", "ratio", "measured as")
-        return text_table(header, map(_cells, self), left=(0, 5))
+        header = ("column", "missing", "typical error", "of mean or mode", "ratio", "held out", "measured as")
+        return f"{text_table(header, map(_cells, self), left=(0, 6))}\n{MEASURED}"
 
 
 def _cells(one: VariableAccuracy) -> tuple[object, ...]:
     how = "share that is wrong" if one.measure == "wrong" else "root mean square error"
     note = ": no better than the mean or mode" if one.relative >= 1 and one.missing else ""
     errors = (f"{one.error:.4g}", f"{one.simple_error:.4g}", f"{one.relative:.2f}")
-    return one.column, f"{one.missing:,}", *errors, how + note
+    return one.column, f"{one.missing:,}", *errors, f"{one.held_out:,}", how + note
 
 
 def table_accuracy(encoding: Encoding, numbers: Accuracy, errors: Errors) -> TableAccuracy:
