@@ -11,6 +11,7 @@ from rich.console import Console
 from benchmarks import (
     ablation,
     accuracy,
+    claims,
     cold,
     coverage,
     defaults,
@@ -53,6 +54,7 @@ BENCHMARKS = {
     "report": accuracy.run_report,
     "accuracy_worlds": accuracy.run_scenarios,
     "calibration": accuracy.run_calibration,
+    "claims": claims.run,
     "mixed": mixed.run,
     "coverage": coverage.run,
     "pooling": pooling.run,

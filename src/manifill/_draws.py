@@ -68,15 +68,15 @@ def draws(
     )
     for i, chain in enumerate(rng.spawn(m)):
         _log.info("drawing table %d of %d", i + 1, m)
-        if field is not None:
-            residuals = _rescaled(errors, field[0].residuals(field[1], chain, run))
-            yield _with_residuals(errors, residuals, chain, bounds, one_hot)
-            continue
-        with Workers(run.n_jobs):
-            # The chain starts from the fill plus random errors of the right size. If columns are highly
+        with Workers(run.n_jobs):  # not while the caller works on a drawn table: it limits BLAS to one thread
+            if field is not None:
+                residuals = _rescaled(errors, field[0].residuals(field[1], chain, run))
+            else:
+                residuals = errors.drawn(chain) * problem.scaling.weight
+            # A chain starts from the fill plus random errors of the right size. If columns are highly
             # correlated, a chain that starts from the fill itself would take long to reach that size.
-            Z = _with_residuals(errors, errors.drawn(chain) * problem.scaling.weight, chain, bounds, one_hot)
-            if use_process:
+            Z = _with_residuals(errors, residuals, chain, bounds, one_hot)
+            if use_process and field is None:
                 Z = _chain(problem, Z, cast(Ensemble, ensemble), chain, bounds, one_hot)
         yield Z
 

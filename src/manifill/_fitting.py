@@ -125,7 +125,7 @@ def unfilled(problem: Problem, fillers: Sequence[Filler], run: Run) -> Fitted:
 
 
 def _validated(problem: Problem, evidence: Evidence) -> Validated:
-    return evidence, accuracy(evidence, None, problem.scaling.deviation)
+    return evidence, accuracy(evidence, problem)
 
 
 def _tuned(

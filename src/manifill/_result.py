@@ -21,6 +21,11 @@ from manifill._validation import Accuracy, Errors, Evidence
 from manifill.errors import InvalidInput
 from manifill.solvers import AnySolver
 
+# If each value of a column is known _REPEATED times on average, intervals are extended to a known value that
+# is no further away than the share _REACH of the width. Set by hand; on a column of ten distinct values, 90 %
+# intervals contain 87 % without it.
+_REPEATED, _REACH = 5, 0.05
+
 Validated = tuple[Evidence, Accuracy]
 """Held-out entries with their imputed values, and the accuracy of every column."""
 
@@ -111,14 +116,15 @@ class Fitted:
             tail, given = (1 - level) / 2, self.problem.given
             low[empty] = np.clip(np.nanquantile(given, tail, axis=0, method="lower"), *limits)
             high[empty] = np.clip(np.nanquantile(given, 1 - tail, axis=0, method="higher"), *limits)
-        self._include_modes(low, high)
+        self._include_values(low, high)
         return low, high
 
-    def _include_modes(self, low: Table, high: Table) -> None:
-        """Extend intervals, in place, to a value that most known entries of a column have.
+    def _include_values(self, low: Table, high: Table) -> None:
+        """Extend intervals, in place, to values that known entries of a column have repeatedly.
 
-        A column that is nearly constant is filled with values near, but not at, that value, and its few
-        other values are rarely among the held-out entries: its intervals would be short and miss it.
+        A column that is nearly constant is filled with values near, but not at, its most frequent value, and
+        its few other values are rarely among the held-out entries: its intervals would be short and miss it.
+        In a column of few distinct values an interval may end shortly before one of them.
         """
         layout = self.problem.layout
         if layout is not None and layout.homogeneous:
@@ -132,6 +138,12 @@ class Fitted:
                 mode = values[counts.argmax()]
                 low[missing, j] = np.minimum(low[missing, j], mode)
                 high[missing, j] = np.maximum(high[missing, j], mode)
+            if _REPEATED * len(values) <= counts.sum():
+                reach = _REACH * (high[missing, j] - low[missing, j])
+                first = values[np.searchsorted(values, low[missing, j] - reach).clip(max=len(values) - 1)]
+                last = values[(np.searchsorted(values, high[missing, j] + reach, "right") - 1).clip(min=0)]
+                low[missing, j] = np.minimum(low[missing, j], first)
+                high[missing, j] = np.maximum(high[missing, j], last)
 
     def draws(self, m: int, rng: np.random.Generator, limits: Array, one_hot: Groups = ()) -> Iterator[Table]:
         """Multiple imputation: m completed tables, with missing values drawn from their distribution."""

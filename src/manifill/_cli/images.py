@@ -18,7 +18,7 @@ from manifill._cli import ending
 from manifill._cli.watch import progress_bar, say
 from manifill._media import Pictures, check_target, damage, read_pictures, write_pictures
 from manifill._media.detection import detect_damage
-from manifill._messages import listening
+from manifill._messages import MEASURED, listening
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.images import Restoration, restore
 
@@ -218,6 +218,8 @@ def _line(summary: dict[str, Any]) -> str:
     line += f"({width} × {height}) and wrote {summary['output']} in {summary['seconds']:.1f} s; "
     line += f"{summary['because']}."
     if summary["error"] is not None:
-        line += f" On known pixels that were held out, the typical error was {summary['error']:.3g}; a fill "
-        line += f"with the mean has {summary['simple_error']:.3g}."
+        line += (
+            f" On held-out pixels, the typical error was {summary['error']:.3g}; a fill with the mean has "
+        )
+        line += f"{summary['simple_error']:.3g}. {MEASURED}"
     return line

@@ -19,6 +19,7 @@ from manifill._cli import ending
 from manifill._cli.options import checking_options
 from manifill._cli.watch import console, fit_watched, printable, say
 from manifill._estimators import TableImputer
+from manifill._messages import MEASURED
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fields, Fills, Flag, Moment, Quantity
 from manifill.tables.times import TIMES
@@ -267,6 +268,7 @@ def _summary(
                 "measure": one.measure if one else None,
                 "error": _finite(one.error) if one else None,
                 "simple_error": _finite(one.simple_error) if one else None,
+                "held_out": one.held_out if one else None,
             }
         )
     return {
@@ -281,6 +283,7 @@ def _summary(
         "seed": request.seed,
         "seconds": round(seconds, 2),
         "columns": columns,
+        "measured": MEASURED if accuracy else None,
     }
 
 
@@ -296,7 +299,7 @@ def _say(summary: dict[str, Any]) -> None:
     ratios = [_relative(one) for one in incomplete if one["filled"] and math.isfinite(_relative(one))]
     if ratios:
         change = 1 - sum(ratios) / len(ratios)
-        text += " Tested on known values that were held out, the error is on average "
+        text += " The error is expected to be on average "
         text += f"{abs(change):.0%} {'below' if change >= 0 else 'above'} that of filling each column with "
         text += "its mean or most frequent value."
     say(text)
@@ -307,7 +310,7 @@ def _say(summary: dict[str, Any]) -> None:
     if incomplete:
         console.print(_grid(incomplete))
         if ratios:
-            say("If the missing values differ from the known ones, their errors are larger than measured.")
+            say(MEASURED)
     left = [one for one in incomplete if not one["filled"]]
     if left:
         names = ", ".join(f"{one['name']} ({one['type']}: {one['because']})" for one in left)
@@ -315,7 +318,9 @@ def _say(summary: dict[str, Any]) -> None:
 
 
 def _grid(columns: list[dict[str, Any]]) -> Grid:
-    grid = Grid("column", "type", "missing", "typical error", "of mean or mode", "ratio", box=None)
+    grid = Grid(
+        *("column", "type", "missing", "typical error", "of mean or mode", "ratio", "held out"), box=None
+    )
     worst = sorted(columns, key=lambda one: -_relative(one))[:MOST_SHOWN]
     for one in columns:
         if one not in worst:
@@ -330,7 +335,9 @@ def _grid(columns: list[dict[str, Any]]) -> Grid:
         )
         errors = [form.format(one[key]) if known else "–" for key in ("error", "simple_error")]
         relative = f"{_relative(one):.2f}" if known and np.isfinite(_relative(one)) else "–"
-        grid.add_row(escape(printable(one["name"])), one["type"], f"{one['missing']:,}", *errors, relative)
+        held_out = f"{one['held_out']:,}" if known else "–"
+        cells = (one["type"], f"{one['missing']:,}", *errors, relative, held_out)
+        grid.add_row(escape(printable(one["name"])), *cells)
     if len(columns) > len(worst):
         grid.caption = f"the {len(worst)} hardest of {len(columns)} columns"
     return grid

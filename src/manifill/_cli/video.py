@@ -20,6 +20,7 @@ from manifill._cli.watch import progress_bar, say
 from manifill._media import VideoFile, VideoWriter, damage, read_pictures
 from manifill._media.detection import detect_damage
 from manifill._media.video import ENDINGS
+from manifill._messages import MEASURED
 from manifill.errors import InvalidInput
 from manifill.video import Stream
 
@@ -85,9 +86,9 @@ def run(request: Request) -> None:
     line += f"and wrote {request.output} in {summary['seconds']:.1f} s; {damage_of.reason}."
     if blend is not None:
         line += (
-            f" On known pixels that were held out, the typical error was {blend.error:.3g} of 255; a fill "
+            f" On held-out pixels, the typical error was {blend.error:.3g} of 255; a fill with the mean has "
         )
-        line += f"with the mean has {blend.simple_error:.3g}."
+        line += f"{blend.simple_error:.3g}. {MEASURED}"
     say(line)
 
 

@@ -247,19 +247,30 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     @property
     def accuracy_(self) -> Accuracy:
-        """Expected error of the imputed values of each column, measured on held-out entries."""
+        """Expected error of the imputed values of each column.
+
+        Measured on known values that were held out. If values are missing because of their own size, errors
+        are larger.
+        """
         check_is_fitted(self)
         labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
         return self.result_.accuracy.named(labels)
 
     @property
     def errors_(self) -> Errors:
-        """Expected error of every imputed value, in standardised units."""
+        """Expected error of every imputed value, in standardised units.
+
+        Measured on known values that were held out. If values are missing because of their own size, errors
+        are larger.
+        """
         check_is_fitted(self)
         return self.result_.errors
 
     def intervals(self, level: float = 0.9, *, bounds: Any = None) -> tuple[Any, Any]:
-        """Prediction intervals of the missing values, calibrated on held-out entries.
+        """Prediction intervals of the missing values.
+
+        Measured on known values that were held out. If values are missing because of their own size,
+        intervals are too short.
 
         Parameters
         ----------

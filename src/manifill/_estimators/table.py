@@ -198,12 +198,19 @@ class TableImputer(TransformerMixin, BaseEstimator):
 
     @property
     def accuracy_(self) -> TableAccuracy:
-        """Expected error of the imputed values of each column, measured on held-out entries."""
+        """Expected error of the imputed values of each column.
+
+        Measured on known values that were held out. If values are missing because of their own size, errors
+        are larger.
+        """
         check_is_fitted(self)
         return table_accuracy(self._encoding, self.imputer_.accuracy_, self.imputer_.errors_)
 
     def intervals(self, level: float = 0.9) -> tuple[Any, Any]:
-        """Prediction intervals of the missing values, calibrated on held-out entries.
+        """Prediction intervals of the missing values.
+
+        Measured on known values that were held out. If values are missing because of their own size,
+        intervals are too short.
 
         Parameters
         ----------
@@ -225,7 +232,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
     def deviations(self) -> Any:
         """Standard deviation of each imputed value, in the units of its column; 0 where observed.
 
-        For categories it is the probability that the imputed category is wrong.
+        For categories it is the probability that the imputed category is wrong. Measured on known values that
+        were held out. If values are missing because of their own size, errors are larger.
         """
         check_is_fitted(self)
         errors, completed = self.imputer_.errors_, self.imputer_.completed_

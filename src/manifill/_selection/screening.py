@@ -15,7 +15,7 @@ from manifill._fillers.sweep import Ensemble, Schedule, Start, Sweeper, SweepLim
 from manifill._problem import Problem
 from manifill._selection.portfolio import Pair
 from manifill._threads import Workers, share
-from manifill._validation import Evidence, HeldOut, hold_out, random_sets, root_mean_square, stack
+from manifill._validation import Evidence, HeldOut, hold_out, odds_of, random_sets, root_mean_square, stack
 from manifill.errors import ManifillError
 from manifill.kernels import Kernel
 from manifill.solvers import AnySolver
@@ -92,7 +92,8 @@ class Screening:
         n_scored = _COLUMNS_OF_WIDE if wide else math.ceil(_ENTRIES_OF_WIDE / per_column)
         self._some_columns = 2 * n_scored <= own
         if not self._some_columns:
-            self.held_out = [hold_out(problem, entries) for entries in sets]
+            odds = odds_of(problem)
+            self.held_out = [hold_out(problem, entries, weight=odds) for entries in sets]
         else:
             scored = holdout_rng.permutation(own)[:n_scored]
             self.held_out = [self._hold_out_in(problem, entries, scored) for entries in sets]

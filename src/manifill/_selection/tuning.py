@@ -170,12 +170,12 @@ def validate(
     share, count = validation.holdout_size(problem)
     holdout_rng, run_rng = rng.spawn(2)
     sets = validation.random_sets(problem, share, count, holdout_rng)
-    held_out = [validation.hold_out(problem, entries) for entries in sets]
-    deviation, d = problem.scaling.deviation, problem.shape[1]
+    odds, d = validation.odds_of(problem), problem.shape[1]
+    held_out = [validation.hold_out(problem, entries, weight=odds) for entries in sets]
     if not any(len(one.truth) for one in held_out):
         nothing = validation.Evidence.of(held_out, np.zeros(0), np.ones(d), share)
         fewer = replace(sweeper, max_sweeps=min(_SWEEPS_WITHOUT_EVIDENCE, sweeper.max_sweeps))
-        return Tuning(fewer, nothing, validation.accuracy(nothing, None, deviation), sets=count)
+        return Tuning(fewer, nothing, validation.accuracy(nothing, problem), sets=count)
     _log.info("validation run on %s held-out entries", f"{sum(len(one.truth) for one in held_out):,}")
     seeds = run_rng.integers(2**32, size=count)
     runs = parallel_map(
@@ -203,7 +203,7 @@ def validate(
             start=sweep.GivenStart(runs[0][1]),
         ),
         evidence=evidence,
-        accuracy=validation.accuracy(evidence, screened, deviation),
+        accuracy=validation.accuracy(evidence, problem, odds, screened),
         errors=tuple(errors),
         sets=count,
     )

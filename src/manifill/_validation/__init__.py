@@ -8,6 +8,7 @@ from manifill._validation.holdout import (
     hold_out_like_missing,
     holdout_size,
     is_large,
+    odds_of,
     random_sets,
     root_mean_square,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "hold_out_like_missing",
     "holdout_size",
     "is_large",
+    "odds_of",
     "random_sets",
     "root_mean_square",
     "shrinkage",

@@ -2,7 +2,8 @@
 
 The half-width of an interval is q·s. Here s is the expected error of the entry, and q is a quantile of |e|/s
 over the held-out entries, whose errors are e (conformal prediction; Papadopoulos et al., 2002). So fill ± q·s
-covers about the same share of the missing entries as of the held-out ones.
+covers about the same share of the missing entries as of the held-out ones. Held-out entries are weighted to
+resemble the missing ones (Tibshirani et al., 2019).
 
 Without row times or a layout, s = σ × (RMS of e/σ over held-out entries of the column in similar rows). σ is
 the conditional standard deviation of the entry given the observed part of its row, if rows are draws from one
@@ -59,17 +60,20 @@ class Errors:
     Z: Array
     evidence: Evidence
 
-    @property
-    def _holdout_correction(self) -> float:
-        """Factor from errors with entries held out to errors with all known entries (see `accuracy`)."""
-        return math.sqrt(1 - self.evidence.share)
+    def _holdout_correction(self, j: int) -> float:
+        """Factor from errors with entries held out to errors with all known entries (see `accuracy`).
+
+        It is 1 for a column that is filled with its mean.
+        """
+        return math.sqrt(1 - self.evidence.share) if self.evidence.shrinkage[j] > 0 else 1.0
 
     @cached_property
     def expected(self) -> Array:
         """(n, d), expected RMS error of each missing entry, in standard deviations; 0 for known entries."""
         expected = np.zeros(self.problem.shape)
         for j in np.flatnonzero(self.problem.M.any(axis=0) & (self.problem.scaling.std > 0)):
-            expected[self.problem.M[:, j], j] = self._holdout_correction * self._of_column(int(j))[0]
+            correction = self._holdout_correction(int(j))
+            expected[self.problem.M[:, j], j] = correction * self._of_column(int(j))[0]
         return expected
 
     def half_widths(self, level: float) -> Array:
@@ -79,12 +83,15 @@ class Errors:
         """
         if self._by_distance and not len(self.evidence.truth):
             return np.where(self.expected > 0, np.inf, 0.0)
-        pooled = np.concatenate([self._of_column(j)[1] for j in range(self.problem.shape[1])])
+        columns = range(self.problem.shape[1])
+        pooled = np.concatenate([self._of_column(j)[1] for j in columns])
+        weights = self.evidence.weight[self._held_out]
         widths = np.zeros(self.problem.shape)
         for j in np.flatnonzero(self.expected.any(axis=0)):
             _, own = self._of_column(int(j))
-            ratios = own if len(own) >= _MIN_ENTRIES else pooled
-            widths[:, j] = self.expected[:, j] * _quantile(ratios, level)
+            few = len(own) < _MIN_ENTRIES
+            weight = weights if few else weights[self._first[j] : self._first[j + 1]]
+            widths[:, j] = self.expected[:, j] * _quantile(pooled if few else own, weight, level)
         return widths
 
     def drawn(self, rng: np.random.Generator) -> Array:
@@ -124,7 +131,7 @@ class Errors:
         rows = self.evidence.rows[held_out]
         sigma_held_out = self._sigma_if_missing(rows, j)
         squares = (self.evidence.errors[held_out] / sigma_held_out) ** 2
-        overall = max(float(squares.mean()), _MIN_ERROR**2)
+        overall = max(float(np.average(squares, weights=self.evidence.weight[held_out])), _MIN_ERROR**2)
         if len(held_out) < _MIN_ENTRIES or self._distances is None:
             return math.sqrt(overall) * sigma, np.sqrt(squares / overall)
         to_held_out = self._distances_without(j, np.concatenate([missing, rows]), rows)
@@ -232,9 +239,11 @@ class Errors:
         return distances
 
 
-def _quantile(ratios: Array, level: float) -> float:
-    """Conformal quantile of |e|/s for coverage `level`; that of a normal distribution if ratios are few."""
-    if len(ratios) < _MIN_ENTRIES:
+def _quantile(ratios: Array, weight: Array, level: float) -> float:
+    """Weighted conformal quantile of |e|/s for coverage `level`; that of a normal one if ratios are few."""
+    if len(ratios) < _MIN_ENTRIES or not weight.sum() > 0:
         return float(ndtri((1 + level) / 2))
-    rank = min(math.ceil(level * (len(ratios) + 1)), len(ratios))
-    return float(np.partition(ratios, rank - 1)[rank - 1])
+    order = np.argsort(ratios)
+    effective = weight.sum() ** 2 / (weight**2).sum()  # number of entries of equal weight, as informative
+    reached = np.cumsum(weight[order]) / weight.sum() >= level * (1 + 1 / effective) - 1e-9
+    return float(ratios[order[np.argmax(reached) if reached.any() else -1]])

@@ -1,6 +1,7 @@
 """Hold out known entries, to measure how well they are filled. Entries are held out only in this module.
 
-If rows have no times and columns no layout, entries are held out at random. Otherwise the error of an entry
+If rows have no times and columns no layout, entries are held out at random, and weighted by `odds_of` so that
+they resemble the missing ones. Otherwise the error of an entry
 depends on its distance to known ones, so entries are held out *like the missing ones*. In some rows the
 damage (mask of missing entries) of another row is applied at another position. In the other rows single
 entries are held out. Weights give held-out entries the same distribution of distances as the missing ones.
@@ -15,14 +16,13 @@ import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt
 
 from manifill._arrays import Array, Indices, Mask, Table
-from manifill._problem import Groups, Problem
+from manifill._problem import Problem
+from manifill._validation.missingness import missingness_odds, variable_of
 
 # Held-out entries of a column that give its RMS error to about a tenth (relative error 1/√(2·60) = .09).
 _ENTRIES_PER_COLUMN = 60
 # Lower bound on a column's scale after holding out / before; matches the ±1e6 clip of `Scaling`.
 _MIN_SCALE_RATIO = 1e-6
-# Bound on the absolute logarithm of the weight of a held-out entry. Set by hand, not tuned.
-_MAX_LOG_WEIGHT = 3.0
 # Entries of a table beyond which one held-out set is used. Set by hand, not tuned.
 _MANY_ENTRIES = 25_000
 # Shares of the known entries to hold out: single entries; and, at most, entries under damage moved from other
@@ -87,7 +87,7 @@ def hold_out(
     problem : the problem to take entries from.
     entries : (N, d), True for entries to hold out.
     known : (N, d), values that replace those of the table; NaN to keep the value of the table.
-    weight : (n, d), weights of the entries; default `missingness_odds`.
+    weight : (n, d), weights of the entries; default 1.
     place : (n, d), distance bins of the entries; default 0.
     """
     given = np.where(entries, np.nan, problem.given)
@@ -96,10 +96,7 @@ def hold_out(
     left = problem.like(given)
     rows, columns = np.nonzero(entries[left.rows] & (left.scaling.std > 0))
     values = left.scaling.standardise(problem.given[left.rows].astype(np.float64))
-    if weight is None:
-        own = problem.shape[1] - problem.n_context
-        groups = tuple(group for group in problem.groups if group[0] < own)
-        weight = missingness_odds(np.isnan(problem.given[left.rows, :own]), groups)
+    weight = np.ones(problem.shape) if weight is None else weight
     before, now = problem.scaling, left.scaling
     with np.errstate(over="ignore", invalid="ignore"):  # near the largest float; bounded below
         scale = now.scale / np.where(before.std > 0, before.std, 1.0) * (now.magnitude / before.magnitude)
@@ -108,37 +105,11 @@ def hold_out(
     return HeldOut(left, rows, columns, scale * values[rows, columns], weight[rows, columns], bins, scale)
 
 
-def missingness_odds(M: Mask, groups: Groups | None = None) -> Array:
-    """(n, d), odds that an entry is missing given the number of other missing entries in its row.
-
-    The odds are relative to those of an average row. Used as weights, they make observed entries
-    representative of the missing ones, which lie more often in rows that have lost many values. If
-    missingness does not depend on the row, all odds are about 1. Columns of a group are one variable. The
-    effect of these weights on `accuracy_` is measured in docs/benchmarks/accuracy.md.
-
-    Parameters
-    ----------
-    M : (n, d), True where missing.
-    groups : columns of each variable; None if each column is a variable.
-    """
-    if groups is not None and len(groups) < M.shape[1]:
-        variables = missingness_odds(M[:, [group[0] for group in groups]])
-        return variables[:, _variable_of(groups)]
-    others = (M.sum(axis=1)[:, None] - M).astype(np.float64)
-    missing, observed = others[M], others[~M]
-    if not missing.size or not observed.size:
-        return np.ones(M.shape)
-    within = float(missing.var() * missing.size + observed.var() * observed.size) / M.size
-    if within == 0:
-        return np.ones(M.shape)
-    # Linear discriminant analysis: the log-odds of two normal distributions of equal variance are linear.
-    slope = (missing.mean() - observed.mean()) / within
-    variance = 2 * (1 / missing.size + 1 / observed.size) / within  # each pair of entries is counted twice
-    if slope**2 <= 4 * variance:  # not significant: within two standard errors of 0
-        return np.ones(M.shape)
-    slope *= 1 - 4 * variance / slope**2
-    odds: Array = np.exp(np.clip(slope * (others - others.mean()), -_MAX_LOG_WEIGHT, _MAX_LOG_WEIGHT))
-    return odds
+def odds_of(problem: Problem) -> Array:
+    """(n, d), odds that an entry is missing given the rest of its row: weights of held-out entries."""
+    own = problem.shape[1] - problem.n_context
+    groups = tuple(group for group in problem.groups if group[0] < own)
+    return missingness_odds(problem.Z, problem.M, groups)
 
 
 def random_sets(problem: Problem, share: float, count: int, rng: np.random.Generator) -> list[Mask]:
@@ -159,7 +130,7 @@ def random_sets(problem: Problem, share: float, count: int, rng: np.random.Gener
     n_observed = observed[:, first].sum(axis=0)
     size = np.round(min(share, 0.5 / count) * n_observed).astype(int)
     size = np.where((size == 0) & (n_observed >= 2 + 2 * count), 1, size)
-    variable = _variable_of(groups)
+    variable = variable_of(groups)
     sets = []
     for i in range(count):
         entries = ((rank >= i * size) & (rank < (i + 1) * size))[:, variable] & observed
@@ -167,14 +138,6 @@ def random_sets(problem: Problem, share: float, count: int, rng: np.random.Gener
         entries[~(observed & ~entries).any(axis=1)] = False
         sets.append(entries)
     return sets
-
-
-def _variable_of(groups: Groups) -> Indices:
-    """(d,), the index of the group of each column."""
-    variable = np.empty(sum(map(len, groups)), dtype=np.intp)
-    for i, group in enumerate(groups):
-        variable[list(group)] = i
-    return variable
 
 
 def holdout_size(problem: Problem) -> tuple[float, int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from manifill._estimators import TableImputer
 from manifill._files import atomic_write
+from manifill._messages import MEASURED
 from manifill.plots.style import png
 from manifill.report import pictures
 from manifill.report.html import data_uri, render
@@ -46,6 +47,7 @@ def report(
         max_lines=_MAX_LINES,
         found=found,
         accuracy=accuracy[:_MAX_LINES],
+        measured=MEASURED,
         relative=np.mean(ratios) if ratios else None,
         uncertain=_uncertain(imputer, incomplete),
         sweeps=imputer.n_sweeps_,

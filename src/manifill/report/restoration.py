@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from manifill._files import atomic_write
+from manifill._messages import MEASURED
 from manifill.images import Restoration
 from manifill.plots.style import MISSING_COLOR, look, png
 from manifill.report.html import data_uri, render
@@ -36,7 +37,8 @@ def write_page(
     path: Path, values: Pixels, outcome: Restoration, names: Sequence[str], summary: dict[str, Any]
 ) -> None:
     """Write a self-contained HTML page; after an error no partial file is left."""
-    text = render("pictures.html", **summary, sheet=data_uri(png(_sheet(values, outcome, names))))
+    sheet = data_uri(png(_sheet(values, outcome, names)))
+    text = render("pictures.html", **summary, measured=MEASURED, sheet=sheet)
     with atomic_write(path, "w", encoding="utf-8") as file:
         file.write(text)
 

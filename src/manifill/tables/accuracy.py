@@ -7,16 +7,22 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array
-from manifill._messages import text_table
+from manifill._messages import MEASURED, text_table
 from manifill._validation import Accuracy, Errors
 from manifill.tables.encoding import Encoding, Field
 from manifill.tables.times import DAY, TIMES
 from manifill.tables.variables import Cyclic, Quantity, Variable
 
+# Entries that supplement the held-out ones of a column: of the error before decoding, and wrong ones. The
+# first as in `_validation/evidence`, the second set by hand.
+_PRIOR_ENTRIES, _WRONG_ENTRIES = 5.0, 0.5
+
 
 @dataclass(frozen=True)
 class VariableAccuracy:
-    """Expected accuracy of the imputed values of one column.
+    """Expected accuracy of the imputed values of one column, measured on known values that were held out.
+
+    If values are missing because of their own size, errors are larger.
 
     Attributes
     ----------
@@ -47,15 +53,15 @@ class TableAccuracy(tuple[VariableAccuracy, ...]):
     """A `VariableAccuracy` for every modelled column; `pandas.DataFrame(accuracy)` is a table of them."""
 
     def __str__(self) -> str:
-        header = ("column", "missing", "typical error", "of mean or mode", "ratio", "measured as")
-        return text_table(header, map(_cells, self), left=(0, 5))
+        header = ("column", "missing", "typical error", "of mean or mode", "ratio", "held out", "measured as")
+        return f"{text_table(header, map(_cells, self), left=(0, 6))}\n{MEASURED}"
 
 
 def _cells(one: VariableAccuracy) -> tuple[object, ...]:
     how = "share that is wrong" if one.measure == "wrong" else "root mean square error"
     note = ": no better than the mean or mode" if one.relative >= 1 and one.missing else ""
     errors = (f"{one.error:.4g}", f"{one.simple_error:.4g}", f"{one.relative:.2f}")
-    return one.column, f"{one.missing:,}", *errors, how + note
+    return one.column, f"{one.missing:,}", *errors, f"{one.held_out:,}", how + note
 
 
 def table_accuracy(encoding: Encoding, numbers: Accuracy, errors: Errors) -> TableAccuracy:
@@ -67,45 +73,73 @@ def _accuracy(field: Field, numbers: Accuracy, errors: Errors) -> VariableAccura
     variable = field.variable
     own = numbers[field.first]
     missing = int(np.isnan(errors.problem.given[:, field.first]).sum())
-    plain = isinstance(variable, Quantity) and not variable.log
-    if plain:
-        scale = DAY if field.kind in TIMES else 1.0
-        error, simple = own.error / scale, own.mean_error / scale
-        return VariableAccuracy(field.name, field.kind, "error", error, simple, own.held_out, missing)
-    imputed, truth = _held_out(field, errors)
-    if not len(truth):
-        return VariableAccuracy(field.name, field.kind, "error", math.nan, math.nan, 0, missing)
-    mean = errors.problem.scaling.mean[field.columns]
-    measure, error = score(variable, imputed, truth)
-    _, simple = score(variable, np.broadcast_to(mean, truth.shape), truth)
-    return VariableAccuracy(field.name, field.kind, measure, error, simple, len(truth), missing)
+    imputed, truth, weight = _held_out(field, errors)
+    mean = np.broadcast_to(errors.problem.scaling.mean[field.columns], truth.shape)
+    measure, held_out = "error", own.held_out
+    if isinstance(variable, Quantity):
+        error, simple = (
+            _decoded(variable, one, truth, weight, encoded)
+            for one, encoded in ((imputed, own.error), (mean, own.mean_error))
+        )
+    elif len(truth):
+        measure, error = score(variable, imputed, truth, weight)
+        _, simple = score(variable, mean, truth, weight)
+        if measure == "wrong":  # few held-out entries raise the claim
+            total = float(weight.sum())
+            error, simple = (
+                (one * total + _WRONG_ENTRIES) / (total + _WRONG_ENTRIES) for one in (error, simple)
+            )
+        empty = (len(errors.problem.given) - len(errors.problem.rows)) / max(missing, 1)
+        error, held_out = (1 - empty) * error + empty * simple, len(truth)
+    else:
+        error, simple, held_out = math.nan, math.nan, 0
+    return VariableAccuracy(field.name, field.kind, measure, error, simple, held_out, missing)
 
 
-def score(variable: Variable, imputed: Array, truth: Array) -> tuple[str, float]:
-    """Measure and its value for encoded values (h, width); see `VariableAccuracy.measure`."""
+def _decoded(variable: Quantity, imputed: Array, truth: Array, weight: Array, error: float) -> float:
+    """The RMS error of encoded values → that of the values, which are rounded or not their logarithm.
+
+    Both errors of the held-out entries give the factor. `_PRIOR_ENTRIES` more entries have the factor 1, or,
+    for logarithms, that of small errors: rounding can make all errors 0.
+    """
+    scale = DAY if variable.kind in TIMES else 1.0
+    if not (variable.log or variable.step) or not len(truth) or not weight.sum() > 0:
+        return error / scale
+    values = variable.decode(truth).astype(np.float64)
+    differences = values - variable.decode(imputed).astype(np.float64)
+    slope2 = np.average((values + variable.offset) ** 2, weights=weight) if variable.log else 1.0
+    prior = _PRIOR_ENTRIES * error**2
+    before = float((weight * (truth - imputed)[:, 0] ** 2).sum()) + prior
+    after = float((weight * differences**2).sum()) + prior * float(slope2)
+    return error * math.sqrt(after / before) / scale if before > 0 else 0.0
+
+
+def score(variable: Variable, imputed: Array, truth: Array, weight: Array | None = None) -> tuple[str, float]:
+    """Measure and its value for encoded values (h, width), weighted; see `VariableAccuracy.measure`."""
     values, true_values = variable.decode(imputed), variable.decode(truth)
     if variable.chosen or variable.kind == "ordered":
-        return "wrong", float(np.mean(values != true_values))
+        return "wrong", float(np.average(values != true_values, weights=weight))
     difference = values.astype(np.float64) - true_values.astype(np.float64)
     if isinstance(variable, Cyclic):
         difference = (difference + variable.period / 2) % variable.period - variable.period / 2
     if isinstance(variable, Quantity) and variable.kind in TIMES:
         difference = difference / DAY
-    return "error", float(np.sqrt(np.mean(difference**2)))
+    return "error", float(np.sqrt(np.average(difference**2, weights=weight)))
 
 
-def _held_out(field: Field, errors: Errors) -> tuple[Array, Array]:
-    """Imputed and true encoded values of the held-out entries of a column, (h, width) each."""
+def _held_out(field: Field, errors: Errors) -> tuple[Array, Array, Array]:
+    """Imputed and true encoded values (h, width) of the held-out entries of a column; their weights (h,)."""
     evidence, scaling = errors.evidence, errors.problem.scaling
     columns = np.arange(field.first, field.columns.stop)
-    sets: list[tuple[Array, Array]] = []
-    for column in columns:
-        selected = evidence.columns == column
-        std, mean = scaling.deviation[column], scaling.mean[column]
-        sets.append((evidence.found[selected] * std + mean, evidence.truth[selected] * std + mean))
-    if len({len(imputed) for imputed, _ in sets}) > 1:  # a level is too rare to be held out
-        return np.zeros((0, len(columns))), np.zeros((0, len(columns)))
-    return np.column_stack([imputed for imputed, _ in sets]), np.column_stack([truth for _, truth in sets])
+    selected = [np.flatnonzero(evidence.columns == column) for column in columns]
+    if len({len(one) for one in selected}) > 1:  # a level is too rare to be held out
+        selected = [one[:0] for one in selected]
+    std, mean = scaling.deviation[columns], scaling.mean[columns]
+    imputed, truth = (
+        np.column_stack([values[one] for one in selected]) * std + mean
+        for values in (evidence.found, evidence.truth)
+    )
+    return imputed, truth, evidence.weight[selected[0]]
 
 
 def deviation(field: Field, completed: Array, deviations: Array) -> Array:
