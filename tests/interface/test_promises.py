@@ -1,0 +1,46 @@
+"""The page of promises, and mutation testing."""
+
+import ast
+
+from benchmarks import mutation, promises
+from benchmarks.promises import Line, merged, page, worse
+
+
+def line(part="floor", figure="1.00", loss=1.0, **more):
+    return Line(part, "Never worse.", figure, "python -m x", loss, 0.01, **more)
+
+
+def test_lines_that_were_not_measured_again_are_kept():
+    former = [line(figure="old"), line("tests", figure="kept", date="2026-01-01")]
+    lines = merged(former, [line(figure="new")])
+    assert [(one.part, one.figure) for one in lines] == [("floor", "new"), ("tests", "kept")]
+    assert "| Never worse. | kept | `python -m x` | 2026-01-01 |" in page(lines)
+
+
+def test_worse_figures_are_found():
+    assert worse([line()], [line(loss=1.005)]) == []
+    assert worse([line()], [line(figure="1.02", loss=1.02)]) == ["Never worse. Was: 1.00. Is: 1.02."]
+
+
+def test_the_page_is_that_of_the_record():
+    if promises.RECORD.exists():
+        lines = [Line(**one) for one in promises.json.loads(promises.RECORD.read_text())]
+        assert promises.PAGE.read_text() == page(lines)
+
+
+def test_repeatability_is_measured():
+    (found,) = promises.repeatability(3, 0.1)
+    assert found.loss < 1e-8
+
+
+def test_mutants_differ_from_the_source_and_can_be_parsed(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutation, "SOURCE", tmp_path)
+    path = tmp_path / "code.py"
+    path.write_text(
+        'def f(x: int) -> float:\n    """Text."""\n    if x > 2 and x != 4:\n        print(x)\n    return -x * 1.5\n'
+    )
+    original = ast.unparse(ast.parse(path.read_text()))
+    found = list(mutation.mutants(path))
+    assert {one.what for one in found} >= {"Gt → GtE", "→ Or", "condition negated", "statement removed"}
+    assert all(one.source != original and ast.parse(one.source) for one in found)
+    assert all(one.line in (3, 4, 5) for one in found)
