@@ -14,9 +14,9 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 import manifill
-from manifill import _files as files
 from manifill._cli.watch import Interrupted, console, fit_watched, say
 from manifill._estimators import TableImputer
+from manifill._files import tables as files
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fills, Flag, Quantity
 from manifill.tables.times import TIMES
