@@ -279,15 +279,13 @@ def _write_text(
 def _writing(table: FrameFile, path: Path, packed: str, encoding: str | None = None) -> Iterator[IO[Any]]:
     """Open a file for text in this encoding, or for bytes; the input must not change meanwhile."""
     with atomic_write(path, "wb") as file:
-        target: Any = file
-        if packed == ".gz":
-            target = gzip.GzipFile("", "wb", 6, file, mtime=0)
-        elif packed == ".zst":
-            target = pa.CompressedOutputStream(pa.PythonFile(file, "w"), "zstd")
+        target: Any = io.BytesIO() if packed else file
         with _as_text(target, encoding) if encoding else nullcontext(target) as opened:
             yield opened
-        if packed:
-            target.close()
+        if packed == ".gz":
+            file.write(gzip.compress(target.getbuffer(), mtime=0))
+        elif packed:
+            file.write(pa.compress(target.getvalue(), "zstd", asbytes=True))
         table.origin.require_unchanged()
 
 
