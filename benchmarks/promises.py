@@ -195,10 +195,11 @@ def worse(former: list[Line], measured: list[Line]) -> list[str]:
 
 def page(lines: list[Line]) -> str:
     """The page in Markdown."""
-    text = (
-        "# What manifill promises\n\nEvery promise comes with the figure that was measured last, the command "
+    text = "# What manifill promises\n\nEvery promise comes with the figure that was measured last, "
+    text += (
+        "the command and the day.\n`python -m benchmarks.promises` measures them again and fails if a figure "
     )
-    text += "and the day. `python -m\nbenchmarks.promises` measures them again and fails if a figure got worse.\n\n"
+    text += "got worse.\n\n"
     text += "| promise | measured | command | date |\n|---|---|---|---|\n"
     for line in lines:
         text += f"| {line.promise} | {line.figure} | `{line.command}` | {line.date} |\n"

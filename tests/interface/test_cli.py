@@ -13,8 +13,8 @@ import pytest
 from command import manifill
 
 from manifill import TableImputer, __version__
-from manifill import _files as files
 from manifill._cli import main
+from manifill._files import tables as files
 from manifill._fillers.sweep import sweeps
 
 TABLE = "id,a,b,c\nr1,1.50,2,3\nr2,2,NA,6\nr3,3,6,\nr4,4,8,12\nr5,5,10,15.0\n"

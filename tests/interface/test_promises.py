@@ -36,9 +36,8 @@ def test_repeatability_is_measured():
 def test_mutants_differ_from_the_source_and_can_be_parsed(tmp_path, monkeypatch):
     monkeypatch.setattr(mutation, "SOURCE", tmp_path)
     path = tmp_path / "code.py"
-    path.write_text(
-        'def f(x: int) -> float:\n    """Text."""\n    if x > 2 and x != 4:\n        print(x)\n    return -x * 1.5\n'
-    )
+    body = '    """Text."""\n    if x > 2 and x != 4:\n        print(x)\n    return -x * 1.5\n'
+    path.write_text("def f(x: int) -> float:\n" + body)
     original = ast.unparse(ast.parse(path.read_text()))
     found = list(mutation.mutants(path))
     assert {one.what for one in found} >= {"Gt → GtE", "→ Or", "condition negated", "statement removed"}

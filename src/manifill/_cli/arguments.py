@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from manifill import _files as files
 from manifill._cli.options import INPUT, TEXT
+from manifill._files import tables as files
 
 Source = Annotated[
     Path,

@@ -14,11 +14,11 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 import manifill
-from manifill import _files as files
 from manifill._cli import ending
 from manifill._cli.options import checking_options
 from manifill._cli.watch import console, fit_watched, printable, say
 from manifill._estimators import TableImputer
+from manifill._files import tables as files
 from manifill._messages import MEASURED
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fields, Fills, Flag, Moment, Quantity

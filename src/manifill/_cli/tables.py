@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from manifill import _files as files
 from manifill import amputation, tables
 from manifill._cli import ending, options
 from manifill._cli.watch import printable, progress_bar, say
 from manifill._estimators import compare as compare_fills
 from manifill._estimators.comparing import Comparison
+from manifill._files import tables as files
 from manifill._messages import listening
 from manifill.errors import InvalidInput, InvalidOption
 from manifill.tables import Encoding, Inspection

@@ -14,7 +14,7 @@ import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet
 
-from manifill._files.table import FrameFile, Options, Origin, of_values, python_values
+from manifill._files.frame import FrameFile, Options, Origin, of_values, python_values
 from manifill._files.text import Layout
 from manifill.errors import InvalidInput
 from manifill.tables.source import Fills

@@ -79,7 +79,7 @@ class TextColumn:
     def _as_cells(self) -> bool:
         """True if typed files hold the cells as text: labels, and numbers with a currency or percent sign."""
         signs = isinstance(self.format, NumberFormat) and (self.format.prefix or self.format.suffix)
-        return self.exact is None and (self.numbers is None or bool(signs))
+        return bool(signs) or (self.exact is None and self.numbers is None)
 
     def arrow(self, cells: Any) -> Any:
         """The column as a typed pyarrow array; `cells` are its text cells."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from manifill._files.table import FrameFile, Options, Origin, of_values
+from manifill._files.frame import FrameFile, Options, Origin, of_values
 from manifill.errors import InvalidInput, MissingDependency
 
 DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from manifill._files.table import FrameFile, Options, Origin, of_values, python_values
+from manifill._files.frame import FrameFile, Options, Origin, of_values, python_values
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables.source import Fills
 

@@ -74,9 +74,7 @@ class Reader:
             fast = self._plain_numbers(column, known, base)
             if fast is not None:
                 return fast
-        encoded = (
-            known.combine_chunks() if isinstance(known, pa.ChunkedArray) else known
-        ).dictionary_encode()
+        encoded = (_whole(known)).dictionary_encode()
         distinct, indices = encoded.dictionary, np.asarray(encoded.indices)
         column.codes = np.full(len(missing), -1)
         column.codes[~missing] = indices
@@ -119,7 +117,7 @@ class Reader:
         if pc.any(pc.not_equal(pc.utf8_length(known), 8)).as_py():
             return None
         form = TimeFormat("%Y%m%d")
-        days = form.parse(known.combine_chunks() if isinstance(known, pa.ChunkedArray) else known)
+        days = form.parse(_whole(known))
         if days is None:
             return None
         column.note = "whole numbers that are all days, written yyyymmdd"
@@ -206,7 +204,7 @@ class Reader:
         form = column.format
         if not isinstance(form, NumberFormat) or (form.decimal, form.group, form.whole) != (".", "", False):
             return
-        known = split_affixes(pc.utf8_trim_whitespace(cells).filter(pa.array(~column.missing)))[0]
+        known = split_affixes(_whole(pc.utf8_trim_whitespace(cells).filter(pa.array(~column.missing))))[0]
         other = replace(form, decimal=",", group=".")
         if known.null_count or not other.matches(known).all():
             return
@@ -248,7 +246,7 @@ class Reader:
         readings = [(form, form.parse(distinct)) for form in time_formats(distinct[0].as_py())]
         fitting = [(form, times) for form, times in readings if times is not None]
         if not fitting:
-            column.note = why_not_dates(distinct[:_MAX_DISTINCT].to_pylist())
+            column.note = column.note or why_not_dates(distinct[:_MAX_DISTINCT].to_pylist())
             return None
         (form, times), *others = fitting
         for other, different in others:
@@ -305,6 +303,11 @@ def _spread(known: Any, missing: Mask, default: float) -> Any:
 def _looked_up(values: Any, codes: Any, default: float = math.nan) -> Any:
     """Value of each cell, given those of the distinct cells; codes of -1 get the default."""
     return np.append(values, np.array([default], dtype=values.dtype))[codes]
+
+
+def _whole(array: Any) -> Any:
+    """An array in one piece."""
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _trimmed(texts: Any) -> list[str]:
