@@ -342,6 +342,20 @@ def test_signals_are_handled_before_the_imports():
     assert done.stdout == "[]\n"
 
 
+def test_the_exit_code_does_not_depend_on_the_moment_of_the_interrupt(tmp_path):
+    """A KeyboardInterrupt in `exec` makes `python -m` end by a signal, unless it is told otherwise."""
+    code = (
+        "import manifill._cli.app as app; from manifill._cli import main\n"
+        "app.run = lambda: exec('raise KeyboardInterrupt')\n"
+        "main()"
+    )
+    (tmp_path / "started.py").write_text(code)
+    command = [sys.executable, "-m", "started"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr == "manifill: interrupted; nothing was written.\n"
+
+
 def test_exit_codes_are_in_the_help_text(folder):
     text = manifill("--help", folder=folder).stdout
     assert "Exit codes: 0 done; 1 failed" in text

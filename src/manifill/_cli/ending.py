@@ -98,6 +98,9 @@ def finish(code: int) -> int:
     for run in _ending.runs:
         run.abandon()
     if code in (INTERRUPTED, TERMINATED):
+        # After a KeyboardInterrupt in `exec` of a text, as in dataclasses, `python -m` would end by SIGINT
+        # instead of with an exit code; the next such call makes it forget.
+        exec("")
         done = [run for run in _ending.runs if run.outcome != "nothing was written"]
         state = _ending.message or (done[-1].outcome if done else "nothing was written")
         with suppress(Exception):  # standard error may be closed
