@@ -1,4 +1,4 @@
-"""Are claimed errors and intervals true? Synthetic tables with values missing at random and completely at random.
+"""Are claimed errors and intervals true? Synthetic tables, values missing (completely) at random.
 
 claimed / true : `accuracy_` error over the RMS error of the imputed values, in standard deviations of the
     column; both as root mean squares over seeds and columns.
@@ -75,7 +75,7 @@ def removed(table: pd.DataFrame, mechanism: str, seed: int) -> pd.DataFrame:
 
 
 def claims(table: pd.DataFrame, mask: pd.DataFrame) -> list[dict[str, Any]]:
-    """For each incomplete column of numbers: claimed and true error, missing values and those in intervals."""
+    """Claimed and true error, missing values and those inside intervals, of each column of numbers."""
     imputer = TableImputer(random_state=0).fit(table.mask(mask))
     claimed = {one.column: one.error for one in imputer.accuracy_}
     filled, (low, high) = imputer.completed_, imputer.intervals(LEVEL)

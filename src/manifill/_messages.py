@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 MEASURED = (
-    "Measured on known values that were held out. If values are missing because of their own size, errors are "
-    "larger and intervals too short."
+    "Measured on known values that were held out. If values are missing because of their own size, errors "
+    "are larger and intervals too short."
 )
 """What errors and intervals mean; shown wherever they are."""
 

@@ -13,7 +13,7 @@ from manifill._problem import Problem
 from manifill._selection.portfolio import CORE, PORTFOLIO, candidates, neighbours, scaled
 from manifill._selection.screening import Screening
 from manifill._validation import Accuracy, Evidence, accuracy, hold_out, random_sets, shrinkage, stack
-from manifill._validation.holdout import missingness_odds
+from manifill._validation.missingness import missingness_odds
 from manifill.amputation import mar, mcar
 from manifill.kernels import Gaussian, Laplacian
 from manifill.metrics import nrmse
@@ -69,23 +69,36 @@ class TestHoldout:
         X = driver[:, None] + rng.normal(size=(2000, 12))
         M = mar(X, 0.5, 0, driver=0)
         M[:, 0] = rng.random(2000) < 0.5
-        weight = np.where(M, 0.0, missingness_odds(M))
+        weight = np.where(M, 0.0, missingness_odds(np.where(M, 0.0, X), M))
         observed, missing, weighted = (np.average(X[:, 5], weights=w[:, 5]) for w in (~M, M, weight))
-        assert abs(weighted - missing) < 0.6 * abs(observed - missing)
+        assert abs(weighted - missing) < 0.5 * abs(observed - missing)
 
     @pytest.mark.parametrize("rate", [0.0, 0.1, 0.6])
     def test_odds_are_1_if_missingness_does_not_depend_on_rows(self, rate):
-        np.testing.assert_allclose(missingness_odds(mcar((300, 20), rate, 1)), 1.0, atol=0.1)
+        Z = np.random.default_rng(0).normal(size=(300, 20))
+        np.testing.assert_allclose(missingness_odds(Z, mcar((300, 20), rate, 1)), 1.0, atol=0.1)
 
     def test_columns_of_a_group_are_one_variable(self):
         """Dummy columns are always missing together, which is one missing value of the row and not many."""
         M = mcar((400, 8), 0.2, 3)
         dummies = np.hstack([M, np.repeat(M[:, :1], 4, axis=1)])
         groups = ((0, 8, 9, 10, 11), *((j,) for j in range(1, 8)))
-        weight = missingness_odds(dummies, groups)
-        np.testing.assert_array_equal(weight[:, :8], missingness_odds(M))
-        np.testing.assert_array_equal(weight[:, 9], weight[:, 0])
-        assert missingness_odds(dummies).max() > 2
+        Z = np.random.default_rng(0).normal(size=dummies.shape)
+        weight = missingness_odds(Z, dummies, groups)
+        np.testing.assert_array_equal(weight, 1.0)
+        assert missingness_odds(Z, dummies).max() > 2
+
+    @pytest.mark.parametrize("columns", [3, 150])
+    def test_odds_of_strata_are_those_of_the_mechanism(self, columns, rng):
+        """One column tells where others are missing; in a wide table the number of missing entries does."""
+        X = rng.normal(size=(1000, columns))
+        probability = np.where(X[:, 0] > 0, 0.5, 0.1)
+        M = rng.random(X.shape) < probability[:, None]
+        M[:, 0] = False
+        odds = missingness_odds(np.where(M, 0.0, X), M)
+        assert (odds[:, 0] == 1).all()
+        likely, unlikely = (odds[rows, 1].mean() for rows in (X[:, 0] > 0.3, X[:, 0] < -0.3))
+        assert 5 < likely / unlikely < 12  # 9 = (.5 / .5) / (.1 / .9)
 
     def test_accuracy_does_not_use_the_held_out_values_of_a_given_start(self, rng):
         X = rng.normal(size=(80, 3))
@@ -111,9 +124,9 @@ class TestHoldout:
 
         weighted = estimated_over_true()
         monkeypatch.setattr(
-            "manifill._validation.holdout.missingness_odds", lambda M, groups: np.ones(M.shape)
+            "manifill._validation.holdout.missingness_odds", lambda Z, M, groups: np.ones(M.shape)
         )
-        assert estimated_over_true() + 0.05 < weighted < 1
+        assert estimated_over_true() + 0.1 < weighted < 1.15
 
 
 class TestStack:
@@ -180,8 +193,8 @@ def test_screened_entries_equal_to_the_mean_do_not_change_the_accuracy():
             shrinkage=np.ones(1),
         )
 
-    validated, std = entry(0.5, 1.0), np.ones(1)
-    errors = [accuracy(validated, screened, std)[0].error for screened in (None, entry(0.4, 0.0))]
+    validated, problem = entry(0.5, 1.0), Problem.of([[1.0], [2.0], [4.0]])
+    errors = [accuracy(validated, problem, None, one)[0].error for one in (None, entry(0.4, 0.0))]
     assert np.isfinite(errors).all()
     assert errors[0] == errors[1]
 

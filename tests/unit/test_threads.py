@@ -1,12 +1,18 @@
+import os
+import subprocess
+import sys
 import threading
+import time
 
 import joblib
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
+from manifill import IGHImputer, _draws
 from manifill._threads import Workers, n_workers, product, share, share_rows, symmetric_product
 from manifill.errors import InvalidInput
+from manifill.layouts import Grid
 
 
 def blas_threads():
@@ -118,3 +124,51 @@ def test_products_equal_numpy(rng):
         np.testing.assert_allclose(symmetric_product(A[:3], A[:3].T), A[:3] @ A[:3].T, atol=1e-12)
     with Workers(1):
         np.testing.assert_array_equal(product(A, B), together)
+
+
+class TestDrawsOnABusyMachine:
+    @pytest.mark.parametrize("kind", ["table", "field"])
+    def test_blas_has_one_thread_while_a_table_is_drawn(self, kind, rng, monkeypatch):
+        X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(60, 6))
+        X[rng.random(X.shape) < 0.2] = np.nan
+        imputer = IGHImputer(random_state=0, layout=None if kind == "table" else Grid(2, 3)).fit(X)
+        assert (imputer.result_._field is not None) == (kind == "field")
+        seen = []
+        for name in ("_with_residuals", "_chain", "_rescaled"):
+            monkeypatch.setattr(_draws, name, watched(getattr(_draws, name), seen))
+        imputer.draws(1)
+        assert seen
+        assert set(seen) == {1}
+
+    @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+    def test_two_busy_processes_slow_draws_by_at_most_3(self, rng):
+        X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 6)) + 0.3 * rng.normal(size=(200, 6))
+        X[rng.random(X.shape) < 0.2] = np.nan
+        imputer = IGHImputer(random_state=0).fit(X)
+        imputer.draws(1)
+        idle = fastest(lambda: imputer.draws(2))
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        try:
+            slowed = fastest(lambda: imputer.draws(2))
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        assert slowed < 3 * idle
+
+
+def watched(function, seen):
+    def call(*arguments):
+        seen.extend(blas_threads())
+        return function(*arguments)
+
+    return call
+
+
+def fastest(function, times=5):
+    durations = []
+    for _ in range(times):
+        began = time.monotonic()
+        function()
+        durations.append(time.monotonic() - began)
+    return min(durations)

@@ -28,6 +28,9 @@ MOST_SHOWN = 30
 # Statuses that the summary explains; the others are normal endings.
 _EXPLAINED = ("time_limit", "diverged", "interrupted", "nothing_missing", "only_empty_rows")
 
+# Letters of a column's name that the summary always shows.
+_NAME_WIDTH = 24
+
 
 @dataclass(frozen=True)
 class Request:
@@ -321,6 +324,8 @@ def _grid(columns: list[dict[str, Any]]) -> Grid:
     grid = Grid(
         *("column", "type", "missing", "typical error", "of mean or mode", "ratio", "held out"), box=None
     )
+    # The names are not cut to make room for the other columns.
+    grid.columns[0].min_width = min(max((len(str(one["name"])) for one in columns), default=1), _NAME_WIDTH)
     worst = sorted(columns, key=lambda one: -_relative(one))[:MOST_SHOWN]
     for one in columns:
         if one not in worst:

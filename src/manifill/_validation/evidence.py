@@ -20,12 +20,11 @@ _PRIOR_SHRINKAGE, _PRIOR_ERROR, _PRIOR_OVERALL = 30.0, 5.0, 5.0
 # Significance threshold, in standard errors of the gain over the column means. The gain of the table must
 # exceed it, or that of the column must exceed twice as much. A column whose loss exceeds it gets its mean.
 _STANDARD_ERRORS = 1.7
-# Entries of the table's relative error that supplement the held-out ones of a column in its accuracy, and
-# the share of a large squared error that is added. On six development tables (500 rows, 30 % MCAR, seeds 100
-# to 102; digits has pixels that are nearly always 0) the smallest claimed over true error of a column is .24
-# with 5 entries and 0 without; pooled over the columns and averaged over the tables it is .982 with the share
-# .5, .953 with 0, 1.010 with 1; but 1 claims 13 % too much for one table under MAR.
-_PRIOR_ENTRIES, _LARGEST_SHARE = 5.0, 0.5
+# Entries of the table's relative error that supplement the held-out ones of a column in its accuracy. On six
+# development tables (500 rows, 30 % MCAR, seeds 100 to 102) the standard deviation of the logarithm of claimed
+# over true error of the columns is .32 with 1 entry and .33 with 5, which claims too much for the columns that
+# are filled best; without any, columns whose rare large values were not held out claim next to nothing.
+_PRIOR_ENTRIES = 1.0
 _TINY = float(np.finfo(float).tiny)
 # A column gets its mean if the filler is expected to lower the squared error by less than this share.
 _MIN_IMPROVEMENT = 0.02
@@ -176,10 +175,9 @@ def accuracy(
         mean_error = std · √V,   error = mean_error · √((1 − share) · (Σ w e² + m + p V R) / (Σ w t² + p V)).
 
     Known entries are more than held-out ones, and it is chance which of a column's rare large values are held
-    out, so √V is used rather than the RMS of t. Few held-out entries raise the claim by m and are
-    supplemented by p entries of the table's ratio: m = c · Σ (w e²)² / Σ w e² is the share c of the mean of
-    w e² weighted by itself, so it is large if the error comes from a few entries. The factor 1 − share is
-    there because fills are better when nothing is held out: from 10 to 70 % missing, errors vary as the
+    out, so √V is used rather than the RMS of t. Few held-out entries raise the claim: m = Σ (w e²)² / Σ w e² is
+    the mean of w e² weighted by itself, one more entry that is large if the error comes from a few entries,
+    and p entries have the table's ratio. The factor 1 − share is there because fills are better when nothing is held out: from 10 to 70 % missing, errors vary as the
     observed share to the power −.6 to −.3 (MCAR errors in docs/benchmarks/accuracy.md). Entries in rows
     without known values have mean_error instead of error.
 
@@ -201,7 +199,7 @@ def accuracy(
             total, number = total + more_total, number + more_entries
     variance = _variances(problem, odds)
     ratio = min(1.0, float(residual.sum() / max(total.sum(), _TINY)))
-    residual = residual + _LARGEST_SHARE * largest + _PRIOR_ENTRIES * variance * ratio
+    residual = residual + largest + _PRIOR_ENTRIES * variance * ratio
     relative = (1 - evidence.share) * residual / np.maximum(total + _PRIOR_ENTRIES * variance, _TINY)
     relative = np.where(evidence.shrinkage > 0, relative, 1.0)
     empty = len(problem.given) - len(problem.rows)
@@ -228,5 +226,5 @@ def _variances(problem: Problem, odds: Array | None) -> Array:
     scale = np.where(problem.scaling.weight > 0, problem.scaling.weight, 1.0)
     terms = weight * (problem.Z / scale) ** 2
     squares = terms.sum(axis=0)
-    raised = squares + _LARGEST_SHARE * (terms**2).sum(axis=0) / np.maximum(squares, _TINY)
+    raised = squares + (terms**2).sum(axis=0) / np.maximum(squares, _TINY)
     return np.where(squares > 0, raised / np.maximum(weight.sum(axis=0), _TINY), 1.0)

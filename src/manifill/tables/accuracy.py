@@ -13,8 +13,8 @@ from manifill.tables.encoding import Encoding, Field
 from manifill.tables.times import DAY, TIMES
 from manifill.tables.variables import Cyclic, Quantity, Variable
 
-# Entries that supplement the held-out ones of a column: of the error before decoding, and wrong ones. The
-# first as in `_validation/evidence`, the second set by hand.
+# Entries that supplement the held-out ones of a column: of the error before decoding, and wrong ones. Set by
+# hand, not tuned.
 _PRIOR_ENTRIES, _WRONG_ENTRIES = 5.0, 0.5
 
 

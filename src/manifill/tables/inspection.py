@@ -87,8 +87,8 @@ class Inspection:
         return (
             f"Values are not missing completely at random: where {first.column!s} is missing, "
             f"{first.other!s} is {more} by {abs(first.difference):.2f} standard deviations (p = "
-            f"{first.p_value:.1g}). Fills follow the known values of the other columns. If values are also missing "
-            "because of their own size, which no test can detect, fills are biased."
+            f"{first.p_value:.1g}). Fills follow the known values of the other columns. If values are also "
+            "missing because of their own size, which no test can detect, fills are biased."
         )
 
 
