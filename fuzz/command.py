@@ -16,8 +16,8 @@ from fuzz.case import Failure, Refused
 
 # Warnings and log messages of libraries, which users cannot act on.
 _NOISE = re.compile(
-    r"\w+Warning\b|encountered in|divide by zero|[Mm]ean of empty slice|[Dd]egrees of freedom|Exception ignored|"
-    r"<tifffile|invalid value|is deprecated"
+    r"\w+Warning\b|encountered in|divide by zero|[Mm]ean of empty slice|[Dd]egrees of freedom|"
+    r"Exception ignored|<tifffile|invalid value|is deprecated"
 )
 
 
@@ -92,7 +92,7 @@ def check_run(ran: Ran, folder: Path, before: dict[str, bytes], outputs: Collect
     outputs : the files, or folders ending in "/", that a command that succeeds writes.
     """
     if "Traceback" in ran.err:
-        raise Failure(f"traceback: {place_of(ran.err)}", ran.err)
+        raise Failure(f"traceback: {place_of(ran.err)}", ran.err[-1500:])
     if _NOISE.search(ran.err):
         raise Failure("warning of a library", ran.err)
     after = content_of(folder)

@@ -9,7 +9,7 @@ from fuzz import formats, values
 from fuzz.case import Case, Failure, damaged, some, some_damage
 from fuzz.command import check_run
 from fuzz.frames import ARROW, typed_cells
-from fuzz.oracle import agrees, check_fill, check_intervals, is_missing
+from fuzz.oracle import agrees, agrees_in_excel, agrees_in_type, check_fill, check_intervals, is_missing
 from fuzz.tables import check_repeats, outputs
 
 HAS_COLUMNS = True
@@ -108,11 +108,19 @@ def _check_output(
         found_names, found = formats.READERS[ending]((folder / name).read_bytes())
     except Exception as error:
         raise Failure("unreadable output", error) from error
+    if given == ".npy" and ending in formats.TEXT and len(found) < len(rows):
+        found_names, found = [""] * len(found_names), [found_names, *found]  # an array has no names
     text = given in (".csv", ".txt", ".csv.gz")
-    if ".npy" not in (given, ending) and all(names) and found_names[: len(names)] != names:
+    if (
+        ".npy" not in (given, ending)
+        and all(one.strip() for one in names)
+        and found_names[: len(names)] != names
+    ):
         raise Failure("names of columns", f"{names} became {found_names}")
     if given == ending and given in _ARROW_ENDINGS:
         _check_types(case, folder / name, len(names))
+
+    same = agrees_in_type if given == ending else agrees_in_excel if ".xlsx" in (given, ending) else agrees
 
     def missing(cell: Any) -> bool:
         blank = isinstance(cell, str) and not cell.strip()
@@ -123,7 +131,7 @@ def _check_output(
         found,
         summary["columns"] if summary else None,
         missing=missing,
-        same=agrees,
+        same=same,
         named="Not filled: ",
     )
     if case.option("--intervals") and "draw" not in name:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fuzz.oracle import Cells, text_rows
 
@@ -35,16 +36,10 @@ def readings(name: str, data: bytes, form: dict[str, Any], header: bool) -> Iter
                 continue
             try:
                 rows = text_rows(data, delimiter, encoding)
-            except (UnicodeError, csv.Error):
+                pd.read_csv(io.BytesIO(data), sep=delimiter, encoding=encoding, dtype=str, header=None)
+            except (csv.Error, ValueError):  # UnicodeError and the errors of pandas are ValueErrors
                 continue
-            _read_by_pandas(data, delimiter, encoding)
             yield (rows[0], rows[1:]) if header else ([""] * len(rows[0]), rows)
-
-
-def _read_by_pandas(data: bytes, delimiter: str, encoding: str) -> None:
-    import pandas as pd
-
-    pd.read_csv(io.BytesIO(data), sep=delimiter, encoding=encoding, dtype=str, header=None)
 
 
 def stable(name: str, data: bytes) -> object:
@@ -138,8 +133,6 @@ def _sqlite(columns: Columns, _: dict[str, Any]) -> bytes:
 
 
 def _ods(columns: Columns, _: dict[str, Any]) -> bytes:
-    import pandas as pd
-
     file = io.BytesIO()
     pd.DataFrame({name: [_simple(one) for one in values] for name, values in columns.items()}).to_excel(
         file, engine="odf", index=False
@@ -211,8 +204,6 @@ def _read_sqlite(data: bytes) -> tuple[list[str], Cells]:
 
 
 def _read_ods(data: bytes) -> tuple[list[str], Cells]:
-    import pandas as pd
-
     frame = pd.read_excel(io.BytesIO(data), engine="odf")
     return [str(name) for name in frame.columns], frame.astype(object).where(
         frame.notna(), None

@@ -19,24 +19,21 @@ PANDAS = {
     **dict.fromkeys(("datetime64[ns]", "datetime64[us]", "datetime64[s]", "datetime64[us, UTC]"), "moment"),
     **dict.fromkeys(("datetime64[ns, Europe/Berlin]", "timestamp[us][pyarrow]"), "moment"),
     **dict.fromkeys(("timedelta64[ns]", "timedelta64[us]", "duration[us][pyarrow]"), "duration"),
-
-        "date32[day][pyarrow]": "date",
-        "time64[us][pyarrow]": "time",
-        "decimal128(12, 2)[pyarrow]": "decimal"
-    ,
-
-        "object number": "number",
-        "object integer": "integer",
-        "object boolean": "boolean",
-        "object date": "date"
-    ,
-
-        "object moment": "moment",
-        "object decimal": "decimal",
-        "object list": "list",
-        "object mixed": "mixed"
-    ,
-    "complex128": "complex", "object text": "text", "object bytes": "bytes", "period[D]": "date",
+    "date32[day][pyarrow]": "date",
+    "time64[us][pyarrow]": "time",
+    "decimal128(12, 2)[pyarrow]": "decimal",
+    "object number": "number",
+    "object integer": "integer",
+    "object boolean": "boolean",
+    "object date": "date",
+    "object moment": "moment",
+    "object decimal": "decimal",
+    "object list": "list",
+    "object mixed": "mixed",
+    "complex128": "complex",
+    "object text": "text",
+    "object bytes": "bytes",
+    "period[D]": "date",
 }
 POLARS = {
     **dict.fromkeys(("pl.Float64", "pl.Float32"), "number"),
@@ -44,14 +41,17 @@ POLARS = {
     **dict.fromkeys(("pl.String", "pl.Categorical"), "label"),
     **dict.fromkeys(("pl.Datetime('ms')", "pl.Datetime('us')", "pl.Datetime('ns')"), "moment"),
     **dict.fromkeys(("pl.Datetime('us', 'UTC')", "pl.Datetime('ms', 'Asia/Tokyo')"), "moment"),
-    "pl.Boolean": "boolean", "pl.Enum(WORDS)": "label", "pl.Date": "date", "pl.Time": "time",
-    "pl.Duration('ms')": "duration", "pl.Duration('us')": "duration", "pl.Decimal(12, 2)": "decimal",
-
-        "pl.List(pl.Int64)": "list",
-        "pl.Struct({'p': pl.Int64})": "struct",
-        "pl.Binary": "bytes",
-        "pl.Null": "null"
-    ,
+    "pl.Boolean": "boolean",
+    "pl.Enum(WORDS)": "label",
+    "pl.Date": "date",
+    "pl.Time": "time",
+    "pl.Duration('ms')": "duration",
+    "pl.Duration('us')": "duration",
+    "pl.Decimal(12, 2)": "decimal",
+    "pl.List(pl.Int64)": "list",
+    "pl.Struct({'p': pl.Int64})": "struct",
+    "pl.Binary": "bytes",
+    "pl.Null": "null",
 }
 ARROW = {
     **dict.fromkeys(("pa.float64()", "pa.float32()", "pa.float16()"), "number"),
@@ -62,15 +62,18 @@ ARROW = {
         ("pa.timestamp('s')", "pa.timestamp('ms')", "pa.timestamp('us')", "pa.timestamp('ns')"), "moment"
     ),
     **dict.fromkeys(("pa.timestamp('us', 'UTC')", "pa.timestamp('ms', 'America/New_York')"), "moment"),
-
-        "pa.bool_()": "boolean",
-        "pa.date32()": "date",
-        "pa.date64()": "date",
-        "pa.duration('us')": "duration"
-    ,
-    "pa.time32('ms')": "time", "pa.time64('us')": "time", "pa.decimal128(12, 2)": "decimal",
-    "pa.list_(pa.int64())": "list", "pa.struct({'p': pa.int64()})": "struct", "pa.binary()": "bytes",
-    "pa.null()": "null", "pa.decimal256(40, 2)": "decimal",
+    "pa.bool_()": "boolean",
+    "pa.date32()": "date",
+    "pa.date64()": "date",
+    "pa.duration('us')": "duration",
+    "pa.time32('ms')": "time",
+    "pa.time64('us')": "time",
+    "pa.decimal128(12, 2)": "decimal",
+    "pa.list_(pa.int64())": "list",
+    "pa.struct({'p': pa.int64()})": "struct",
+    "pa.binary()": "bytes",
+    "pa.null()": "null",
+    "pa.decimal256(40, 2)": "decimal",
 }
 _TYPES = {"pandas": PANDAS, "polars": POLARS, "pyarrow": ARROW}
 _NARROW = {"int8": (-128, 127), "uint8": (0, 255), "uint64": (0, 2**63 - 1), "int32": (-(2**31), 2**31 - 1)}

@@ -38,6 +38,8 @@ def is_missing(cell: Any, codes: Sequence[str] = MISSING) -> bool:
         return not text or text in {code.strip() for code in codes} or text.lower().lstrip("+-") == "nan"
     if isinstance(cell, float | decimal.Decimal):
         return math.isnan(cell)
+    if isinstance(cell, complex):
+        return math.isnan(cell.real)
     return cell is None or type(cell).__name__ in ("NAType", "NaTType")
 
 
@@ -145,12 +147,27 @@ def agrees(a: Any, b: Any) -> bool:
     return type(a) is not type(b) or a == b
 
 
+def agrees_in_excel(a: Any, b: Any) -> bool:
+    """The same for .xlsx files, which hold 15 digits of a number."""
+    try:
+        numbers = [float(one) for one in (a, b) if not isinstance(one, bool)]
+        return len(numbers) == 2 and math.isclose(*numbers, rel_tol=1e-15)
+    except (TypeError, ValueError):
+        return agrees(a, b)
+
+
+def agrees_in_type(a: Any, b: Any) -> bool:
+    """The same within a format: text stays text, numbers stay numbers."""
+    kinds = [isinstance(one, str) for one in (a, b)]
+    return kinds[0] == kinds[1] and agrees_in_excel(a, b)
+
+
 def _text_agrees(text: str, value: Any) -> bool:
     try:
         if isinstance(value, bool):
             return text.strip().lower() in (str(value).lower(), "1" if value else "0")
         if isinstance(value, int):
-            return float(text) == value
+            return decimal.Decimal(text) == value
         if isinstance(value, float):
             return float(text) == value or not math.isfinite(value)
         if isinstance(value, decimal.Decimal):

@@ -65,9 +65,7 @@ def make(rng: random.Random) -> Case:
         "damage": some_damage(rng) if rng.random() < 0.1 else (),
     }
     if kind == "clip":
-        options = tuple(one for one in options if one[0] in ("--box", "--scratch", "--value")) + (
-            ("--lossless",),
-        )
+        options = (*(one for one in options if one[0] in ("--box", "--scratch", "--value")), ("--lossless",))
     return Case("pictures", tuple(rows), made, (("--json",), *options))
 
 

@@ -78,7 +78,7 @@ def reproduction(case: Case) -> str:
     shown = pprint.pformat(case, width=110)
     if len(shown) < _LONGEST:
         lines.append(
-            f"# or: from fuzz.case import Case; from fuzz.runner import isolated; print(*isolated(\n{shown}\n))"
+            f"# or: from fuzz.case import Case; from fuzz.runner import isolated\nprint(*isolated({shown}))"
         )
     return "\n".join(lines)
 

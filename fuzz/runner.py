@@ -104,7 +104,7 @@ class _Worker:
         theirs.close()
 
     def results(self) -> Iterator[tuple[int, tuple[str, str, float]]]:
-        """Results that have come; a process that ended early or takes too long fails with its present case."""
+        """Results that have come; the case of a process that crashed or takes too long has failed."""
         try:
             while self.pipe.poll():
                 number, result = self.pipe.recv()

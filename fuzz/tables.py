@@ -4,13 +4,14 @@ import csv
 import io
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
 from fuzz import formats, values
 from fuzz.case import Case, Failure, damaged, some, some_damage
 from fuzz.command import Ran, check_run, content_of
-from fuzz.oracle import MISSING, agrees, check_fill, check_intervals, is_missing, text_rows
+from fuzz.oracle import MISSING, agrees, agrees_in_excel, check_fill, check_intervals, is_missing, text_rows
 
 HAS_COLUMNS = True
 _TYPES = (
@@ -34,7 +35,7 @@ def make(rng: random.Random) -> Case:
     names, columns = values.names(rng, width), [values.cells(rng, count) for _ in range(width)]
     if rng.random() < 0.1 and width > 1:
         columns[0] = list(columns[1])
-    codes = rng.choice((("",), ("",), ("",), MISSING, ("", "-999"), ("",) + MISSING))
+    codes = rng.choice((("",), ("",), ("",), MISSING, ("", "-999"), ("", *MISSING)))
     for column in columns:
         share = rng.choice((0, 0.1, 0.2, 0.5, 0.95, 1 / count))
         for i in range(count):
@@ -191,7 +192,7 @@ def _check_result(case: Case, ran: Ran, folder: Path) -> None:
     summary = None
     if case.option("--json") is not None:
         summary = json.loads(ran.err if output == "-" else ran.out)
-    header = _has_header(case, rows, summary)
+    header = _has_header(case, rows, summary, ran.err)
     codes = case.option("--missing-values")
     known = MISSING if codes is None else codes.split(",")
     for name in ["-"] if output == "-" else [one for one in outputs(case) if one.startswith("out")]:
@@ -199,7 +200,7 @@ def _check_result(case: Case, ran: Ran, folder: Path) -> None:
         _check_output(case, rows, header, name, data, summary, ran.err, known)
 
 
-def _has_header(case: Case, rows: list[list[str]], summary: dict[str, Any] | None) -> bool:
+def _has_header(case: Case, rows: list[list[str]], summary: dict[str, Any] | None, said: str) -> bool:
     """Was the first line taken for names? It is what the options say."""
     asked = (
         False
@@ -208,11 +209,11 @@ def _has_header(case: Case, rows: list[list[str]], summary: dict[str, Any] | Non
         if case.option("--header") is not None
         else None
     )
-    if summary is None:
-        return case.form.get("header", True) if asked is None else asked
-    header = bool(summary["rows"] == len(rows) - 1)
-    if (not header and summary["rows"] != len(rows)) or (asked is not None and header != asked):
-        raise Failure("rows", f"{summary['rows']} in the summary, {len(rows)} lines in the file")
+    told = re.search(r"missing values in ([\d,]+) rows", said)
+    count = int(told[1].replace(",", "")) if summary is None and told else (summary or {"rows": -1})["rows"]
+    header = bool(count == len(rows) - 1)
+    if (not header and count != len(rows)) or (asked is not None and header != asked):
+        raise Failure("rows", f"{count} in the summary, {len(rows)} lines in the file")
     return header
 
 
@@ -227,7 +228,7 @@ def _check_output(
     codes: list[str] | tuple[str, ...],
 ) -> None:
     """Check one output file, in each delimiter and encoding that it may have; one of them must pass."""
-    failures = []
+    failures, text = [], name == "-" or Path(name).suffix in formats.TEXT
     for names, found in formats.readings(name, data, case.form, header):
         try:
             if header and Path(name).suffix != ".npy" and names[: len(rows[0])] != rows[0]:
@@ -239,7 +240,7 @@ def _check_output(
                 None if summary is None else summary["columns"],
                 chosen=chosen,
                 missing=lambda cell: is_missing(cell, codes),
-                same=None if name == "-" or Path(name).suffix in formats.TEXT else agrees,
+                same=None if text else agrees_in_excel if name.endswith(".xlsx") else agrees,
                 named=said,
             )
             if name in ("-", "out" + Path(name).suffix) and len(names) > len(rows[0]):

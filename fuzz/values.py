@@ -146,6 +146,10 @@ def texts(rng: random.Random) -> Callable[[], str]:
     )
 
 
+def _then(make: Callable[[], Any], change: Callable[[Any], Any]) -> Callable[[], Any]:
+    return lambda: change(make())
+
+
 PLAIN: dict[str, Callable[[random.Random], Callable[[], Any]]] = {
     "number": numbers,
     "integer": integers,
@@ -153,10 +157,10 @@ PLAIN: dict[str, Callable[[random.Random], Callable[[], Any]]] = {
     "label": labels,
     "text": texts,
     "moment": moments,
-    "date": lambda rng: lambda made=moments(rng): made().date(),
-    "time": lambda rng: lambda made=moments(rng): made().time(),
-    "duration": lambda rng: (
-        lambda made=numbers(rng): datetime.timedelta(seconds=round(max(-1e6, min(made(), 1e6)), 3))
+    "date": lambda rng: _then(moments(rng), lambda moment: moment.date()),
+    "time": lambda rng: _then(moments(rng), lambda moment: moment.time()),
+    "duration": lambda rng: _then(
+        numbers(rng), lambda value: datetime.timedelta(seconds=round(max(-1e6, min(value, 1e6)), 3))
     ),
     "decimal": decimals,
     "list": lambda rng: lambda: [rng.randint(0, 9)] * rng.randint(0, 3),
@@ -223,7 +227,7 @@ _NOTATIONS: dict[str, Callable[[random.Random], Callable[[], str]]] = {
     "percent": _formatted(_small, "{:.1f}%"),
     "currency": _formatted(_small, "${:.2f}"),
     "thousands": _formatted(lambda rng: lambda: rng.randint(0, 99_999), "{:,}"),
-    "decimal comma": lambda rng: lambda made=_small(rng): f"{made():.2f}".replace(".", ","),
+    "decimal comma": lambda rng: _then(_small(rng), lambda value: f"{value:.2f}".replace(".", ",")),
     "leading zeros": _formatted(lambda rng: lambda: rng.randint(0, 99_999), "{:05}"),
     "dates": _dates,
     "moments": _dates,

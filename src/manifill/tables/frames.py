@@ -113,7 +113,7 @@ class Column:
         elif isinstance(getattr(nw.to_native(self.series), "dtype", None), np.dtype) and dtype.is_float():
             # pandas refuses Python floats for columns of less precision, such as float32.
             native = np.array(native, dtype=nw.to_native(self.series).dtype)
-        return self.series.scatter(rows.tolist(), native)
+        return _with_levels(self.series, native).scatter(rows.tolist(), native)
 
     def written(self, values: Plain) -> list[Any]:
         """Plain values converted to the type of the column."""
@@ -188,7 +188,13 @@ class Frame:
     def completed(self, fills: Fills) -> Any:
         """The native table with imputed values inserted."""
         series = [self.column(name).filled(rows, values) for name, (rows, values) in fills.items()]
-        return nw.to_native(self._frame.with_columns(*series) if series else self._frame)
+        given = nw.to_native(self._frame)
+        if not series:
+            return given
+        native = nw.to_native(self._frame.with_columns(*series))
+        if nw.dependencies.is_pandas_dataframe(native):
+            native.columns = given.columns  # narwhals replaces a name that is None
+        return native
 
     def with_types(self, kinds: Mapping[Any, str]) -> "Frame":
         """The table with these columns, which have no observed value, as empty columns of other kinds."""
@@ -326,6 +332,21 @@ def _declared_levels(series: Any) -> list[Any] | None:
     return None
 
 
+def _with_levels(series: Any, values: list[Any]) -> Any:
+    """The series; if it has categories of pandas or an Enum of polars, with those of the values added.
+
+    New rows may declare fewer categories than the rows of the fit.
+    """
+    declared = _declared_levels(series) if series.dtype in (nw.Categorical, nw.Enum) else None
+    new = [value for value in dict.fromkeys(values) if value not in declared] if declared is not None else []
+    if not new:
+        return series
+    native = nw.to_native(series)
+    if series.dtype == nw.Enum:
+        return series.cast(nw.Enum([*declared, *new]))
+    return nw.from_native(native.cat.add_categories(new), series_only=True)
+
+
 def _scale(series: Any) -> int:
     """Number of decimal places of a decimal column."""
     native = nw.to_native(series)
@@ -341,9 +362,11 @@ def _filled_arrow(series: Any, rows: Indices, values: list[Any]) -> Any:
     if pa.types.is_dictionary(column.type):
         chunks = column.unify_dictionaries().chunks
         joined = pa.concat_arrays(chunks) if len(chunks) > 1 else chunks[0]
-        code_of = {level: code for code, level in enumerate(joined.dictionary.to_pylist())}
+        levels = list(dict.fromkeys([*joined.dictionary.to_pylist(), *values]))  # new rows may lack some
+        code_of = {level: code for code, level in enumerate(levels)}
         codes = _replaced(joined.indices, rows, [code_of[value] for value in values])
-        filled = pa.DictionaryArray.from_arrays(codes, joined.dictionary, ordered=column.type.ordered)
+        dictionary = pa.array(levels, type=joined.dictionary.type)
+        filled = pa.DictionaryArray.from_arrays(codes, dictionary, ordered=column.type.ordered)
     else:
         filled = _replaced(column.combine_chunks(), rows, values)
     filled = filled if isinstance(filled, pa.ChunkedArray) else pa.chunked_array([filled], type=column.type)
