@@ -4,6 +4,9 @@ PYTHON ?= python3
 TORCH ?=
 # Set to anything to measure branch coverage: make test COVERAGE=yes
 COVERAGE ?=
+# Number and seed of random cases: make fuzz CASES=20000 SEED=7
+CASES ?= 300
+SEED ?= 0
 BIN := .venv/bin
 READY := .venv/ready
 
@@ -12,7 +15,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n
 # Smallest branch coverage, in percent, of the packages that compute the results.
 COVERED := kernels:96 solvers:96 _fillers:96 _validation:96
 
-.PHONY: demo test check lint hooks coverage-floors test-lowest bench size clean
+.PHONY: demo test check lint hooks coverage-floors test-lowest fuzz bench size clean
 
 demo: $(READY)          ## fill damaged pictures of digits and draw the result
 	$(BIN)/manifill demo
@@ -37,6 +40,9 @@ test-lowest:            ## tests with the lowest versions that pyproject.toml al
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --constraint tests/lowest.txt --editable '.[dev]'
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --dist loadgroup
+
+fuzz: $(READY)          ## 300 random tables, frames, files, models and pictures, with checks of the results
+	$(BIN)/python -m fuzz all --cases $(CASES) --seed $(SEED) --jobs 2
 
 bench: $(READY)         ## accuracy, time and memory of manifill and others, into benchmarks/results/ (three hours)
 	$(BIN)/python -m benchmarks

@@ -735,3 +735,48 @@ class TestWhatAFrameCarriesAlong:
         filled = TableImputer(random_state=0).fit_transform(table)
         assert filled.schema.equals(schema, check_metadata=True)
         assert filled["x"].null_count == 0
+
+
+@pytest.mark.parametrize("limits", [(0, None), (None, 50), (None, None)])
+def test_integers_may_have_bounds_on_one_side(limits):
+    frame = pd.DataFrame({"a": range(1, 13), "b": [*(i * i for i in range(1, 12)), None]}).astype(
+        {"b": "Int64"}
+    )
+    filled = TableImputer(bounds={"b": limits}, random_state=0).fit_transform(frame)
+    assert filled["b"].notna().all()
+    assert limits[1] is None or filled["b"].iloc[-1] <= limits[1]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_new_rows_may_declare_fewer_categories(library):
+    labels, numbers = ["p", "q"] * 8, [1.0, 9.0] * 8
+
+    def made(labels, numbers):
+        if library == "pandas":
+            return pd.DataFrame({"k": pd.Categorical(labels), "x": numbers})
+        if library == "polars":
+            kind = pl.Enum(sorted({one for one in labels if one}))
+            return pl.DataFrame({"k": pl.Series(labels, dtype=kind), "x": numbers})
+        return pa.table({"k": pa.array(labels).dictionary_encode(), "x": numbers})
+
+    imputer = TableImputer(random_state=0).fit(made(labels, numbers))
+    found = imputer.transform(made(["p", None], [1.0, 9.0]))
+    assert list(found["k"].to_pylist() if library == "pyarrow" else found["k"]) == ["p", "q"]
+
+
+def test_new_rows_without_a_value_of_a_numeric_category():
+    frame = pl.DataFrame({"k": [1, 2] * 8, "x": [1.0, 9.0] * 8})
+    imputer = TableImputer({"k": "category"}, random_state=0).fit(frame)
+    assert imputer.transform(pl.DataFrame({"k": [None], "x": [9.0]}))["k"].to_list() == [2]
+
+
+def test_a_column_named_none_keeps_its_name():
+    frame = pd.DataFrame([[1.0], [None], [3.0]], columns=[None])
+    assert TableImputer(random_state=0).fit_transform(frame).columns.tolist() == [None]
+
+
+def test_huge_numbers_do_not_overflow_when_types_are_inferred():
+    values = 1e306 + 1e300 * np.arange(24.0)
+    values[3] = np.nan
+    filled = TableImputer(random_state=0).fit_transform(pd.DataFrame({"a": values, "b": np.arange(24.0)}))
+    assert np.isfinite(filled["a"]).all()

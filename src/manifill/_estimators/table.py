@@ -354,7 +354,9 @@ def _with_fitted_kinds(table: Source, encoding: Encoding) -> Source:
                 f"New rows must have the column types of the fit; column {field.name!r} was treated as "
                 f"{field.kind}, and now holds {column.type_name}. Convert it."
             )
-        empty[field.name] = field.kind
+        levels = getattr(field.variable, "levels", ())
+        numeric = bool(levels) and all(isinstance(level, float) for level in levels)
+        empty[field.name] = "number" if numeric else field.kind
     return table.with_types(empty) if empty and isinstance(table, Frame) else table
 
 

@@ -44,9 +44,11 @@ def filled(series: Any, rows: Indices, values: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         chunks = column.unify_dictionaries().chunks
         joined = pa.concat_arrays(chunks) if len(chunks) > 1 else chunks[0]
-        code_of = {level: code for code, level in enumerate(joined.dictionary.to_pylist())}
+        levels = list(dict.fromkeys([*joined.dictionary.to_pylist(), *values]))  # new rows may lack some
+        code_of = {level: code for code, level in enumerate(levels)}
         codes = _replaced(joined.indices, rows, [code_of[value] for value in values])
-        made = pa.DictionaryArray.from_arrays(codes, joined.dictionary, ordered=column.type.ordered)
+        dictionary = pa.array(levels, type=joined.dictionary.type)
+        made = pa.DictionaryArray.from_arrays(codes, dictionary, ordered=column.type.ordered)
     else:
         made = _replaced(column.combine_chunks(), rows, values)
     whole = made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made], type=column.type)

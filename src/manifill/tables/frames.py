@@ -18,6 +18,7 @@ import numpy.typing as npt
 from manifill._arrays import Indices, Mask
 from manifill.errors import InvalidInput
 from manifill.tables import arrow
+from manifill.tables.levels import declared_levels, is_ordered, with_levels
 from manifill.tables.source import Fills
 from manifill.tables.times import CONVERT, DAY, EPOCH, MICROSECOND, TIMES, moment
 from manifill.tables.variables import Plain
@@ -100,7 +101,7 @@ class Column:
     def levels(self) -> tuple[Any, ...]:
         """Distinct observed labels or values, in the order that the dtype declares, or sorted."""
         present = {value for value in self._values() if value is not None}
-        declared = _declared_levels(self.series) if self.declared else None
+        declared = declared_levels(self.series) if self.declared else None
         if declared is not None:
             return tuple(level for level in declared if level in present)
         return sorted_levels(present)
@@ -113,14 +114,15 @@ class Column:
         native: Any = self.written(values)
         if library.__name__ == "pyarrow":
             return arrow.filled(self.series, rows, native)
-        dtype = self.series.dtype
+        series = with_levels(self.series, native)
+        dtype = series.dtype
         if library.__name__ == "polars" and not dtype.is_decimal():
             # Without the dtype, polars confuses milliseconds and microseconds.
-            native = nw.new_series(self.series.name, native, dtype, backend=library)
-        elif isinstance(getattr(nw.to_native(self.series), "dtype", None), np.dtype) and dtype.is_float():
+            native = nw.new_series(series.name, native, dtype, backend=library)
+        elif isinstance(getattr(nw.to_native(series), "dtype", None), np.dtype) and dtype.is_float():
             # pandas refuses Python floats for columns of less precision, such as float32.
-            native = np.array(native, dtype=nw.to_native(self.series).dtype)
-        return self.series.scatter(rows.tolist(), native)
+            native = np.array(native, dtype=nw.to_native(series).dtype)
+        return series.scatter(rows.tolist(), native)
 
     def written(self, values: Plain) -> list[Any]:
         """Plain values converted to the type of the column."""
@@ -285,7 +287,7 @@ def _classify(series: Any, missing: Mask) -> tuple[str, bool]:
     if dtype.is_decimal():
         return "decimal", False
     if dtype in (nw.Categorical, nw.Enum):
-        return ("ordered label" if _is_ordered(series) else "label"), True
+        return ("ordered label" if is_ordered(series) else "label"), True
     if dtype == nw.String:
         return "label", False
     time = _HOLDS.get(type(dtype).__name__)
@@ -328,27 +330,6 @@ def kind_of_objects(values: list[Any]) -> str:
         if values and all(isinstance(value, types) for value in values):
             return kind
     return "other"
-
-
-def _is_ordered(series: Any) -> bool:
-    """True for ordered categories of pandas and pyarrow."""
-    native = nw.to_native(series)
-    kind = getattr(native, "dtype", getattr(native, "type", None))
-    return bool(getattr(kind, "ordered", False)) and type(native).__module__.startswith(("pandas", "pyarrow"))
-
-
-def _declared_levels(series: Any) -> list[Any] | None:
-    """All levels that a categorical dtype declares, in its order; None if it declares none."""
-    if series.dtype == nw.Enum and getattr(series.dtype, "categories", None):
-        return list(series.dtype.categories)
-    native = nw.to_native(series)
-    categories = getattr(getattr(native, "cat", None), "categories", None)
-    if categories is not None:
-        return list(categories)
-    if hasattr(native, "unify_dictionaries") and native.num_chunks:
-        levels: list[Any] = native.unify_dictionaries().chunk(0).dictionary.to_pylist()
-        return levels
-    return None
 
 
 def _scale(series: Any) -> int:

@@ -222,6 +222,7 @@ def _logarithm(observed: Array) -> tuple[bool, float]:
 
 
 def _skewness(values: Array) -> float:
+    values = values / (np.abs(values).max() or 1.0)  # squares of 1e300 would overflow
     std = float(values.std())
     return float((((values - values.mean()) / std) ** 3).mean()) if std > 0 else 0.0
 

@@ -89,7 +89,7 @@ class Quantity:
         if self.limits is not None:
             low, high = self.limits
             if self.step:  # the lowest and highest multiple within the limits
-                low, high = math.ceil(low / self.step) * self.step, math.floor(high / self.step) * self.step
+                low, high = np.ceil(low / self.step) * self.step, np.floor(high / self.step) * self.step
             values = np.clip(values, low, max(low, high)) if np.isfinite([low, high]).any() else values
         return values
 
