@@ -13,11 +13,12 @@ from manifill._checks import require_number
 from manifill._draws import draws
 from manifill._fillers import Extension, Fill, Filler, Run
 from manifill._fillers.field import Field, FieldFill, FieldFiller
-from manifill._fillers.field.stages import KERNEL
+from manifill._fillers.field.stages import COLUMNS, KERNEL
 from manifill._fillers.sweep import Ensemble, Schedule, Sweeper
 from manifill._problem import Groups, Problem
 from manifill._selection.tuning import Tuning
 from manifill._validation import Accuracy, Errors, Evidence
+from manifill._validation.holdout import root_mean_square
 from manifill.errors import InvalidInput
 from manifill.solvers import AnySolver
 
@@ -28,6 +29,26 @@ _REPEATED, _REACH = 5, 0.05
 
 Validated = tuple[Evidence, Accuracy]
 """Held-out entries with their imputed values, and the accuracy of every column."""
+
+
+# New rows whose errors are estimated at a time: their distances to some hundred held-out entries are stored.
+_ROWS_AT_A_TIME = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a table, with their fill.
+
+    Attributes
+    ----------
+    given : (m, d), the rows in the user's units; NaN where missing.
+    Z : (m, d), their fill, in standardised units.
+    expected : (m, d), expected errors of missing entries, in standard deviations of the columns; 0 if known.
+    """
+
+    given: Table
+    Z: Array
+    expected: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,20 +127,54 @@ class Fitted:
         """Expected errors of the imputed values."""
         return Errors(self.problem, to_numpy(self.fill.Z), self.evidence)
 
-    def intervals(self, level: float, limits: Array) -> tuple[Table, Table]:
-        """Lower and upper ends of intervals with coverage `level`, clipped to limits (2, d)."""
+    @cached_property
+    def fitted_rows(self) -> Rows:
+        """The rows of the table, with their fill and its expected errors."""
+        given = self.problem.given
+        Z, expected = np.zeros(given.shape), np.ones(given.shape)
+        Z[self.problem.rows], expected[self.problem.rows] = self.errors.Z, self.errors.expected
+        return Rows(given, Z, expected)
+
+    def new_rows(self, given: Table, moments: Array | None = None) -> Rows:
+        """New rows (m, d), as in `complete`, with their fill and its expected errors.
+
+        If another method than the one of the fit fills new rows, errors are scaled by its error on held-out
+        entries.
+        """
+        M = np.isnan(given)
+        Z = self.problem.scaling.standardise(self.complete(given, moments).astype(np.float64))
+        expected = np.zeros(M.shape)
+        for first in range(0, len(M), _ROWS_AT_A_TIME):
+            part = slice(first, first + _ROWS_AT_A_TIME)
+            times = None if moments is None else moments[part]
+            expected[part] = self.errors.of_new_rows(M[part], Z[part], times)
+        expected *= self._extension_for(moments)[1]
+        if self._empty_rows_take_no_part:
+            expected[M.all(axis=1)] = 1.0
+        return Rows(given, Z, expected)
+
+    def intervals(self, level: float, limits: Array, rows: Rows | None = None) -> tuple[Table, Table]:
+        """Lower and upper ends of intervals with coverage `level`, clipped to limits (2, d).
+
+        `rows` are those of the fit, or new ones.
+        """
         require_number("level", level, above=0, below=1)
-        half = self.errors.half_widths(level) * self.problem.scaling.weight
-        low, high = self._table(self.errors.Z - half, limits), self._table(self.errors.Z + half, limits)
-        empty = self._empty_rows
-        if empty.size:  # nothing is known of them: quantiles of the observed values
+        rows = self.fitted_rows if rows is None else rows
+        problem = replace(self.problem, bounds=frozen(limits))
+        half = np.zeros(rows.expected.shape)
+        some = rows.expected > 0
+        np.multiply(rows.expected, self.errors.quantiles(level), out=half, where=some)
+        half *= problem.scaling.weight
+        low, high = (problem.complete(rows.given, rows.Z + sign * half) for sign in (-1, 1))
+        empty = np.isnan(rows.given).all(axis=1)
+        if empty.any() and self._empty_rows_take_no_part:  # quantiles of the observed values
             tail, given = (1 - level) / 2, self.problem.given
             low[empty] = np.clip(np.nanquantile(given, tail, axis=0, method="lower"), *limits)
             high[empty] = np.clip(np.nanquantile(given, 1 - tail, axis=0, method="higher"), *limits)
-        self._include_values(low, high)
+        self._include_values(rows.given, low, high)
         return low, high
 
-    def _include_values(self, low: Table, high: Table) -> None:
+    def _include_values(self, given: Table, low: Table, high: Table) -> None:
         """Extend intervals, in place, to values that known entries of a column have repeatedly.
 
         A column that is nearly constant is filled with values near, but not at, its most frequent value, and
@@ -130,10 +185,10 @@ class Fitted:
         if layout is not None and layout.homogeneous:
             return
         for j, column in enumerate(self.problem.given.T):
-            missing = np.isnan(column)
-            if not missing.any() or missing.all():
+            missing, known = np.isnan(given[:, j]), column[~np.isnan(column)]
+            if not missing.any() or not known.size:
                 continue
-            values, counts = np.unique(column[~missing], return_counts=True)
+            values, counts = np.unique(known, return_counts=True)
             if 2 * counts.max() >= counts.sum():
                 mode = values[counts.argmax()]
                 low[missing, j] = np.minimum(low[missing, j], mode)
@@ -161,6 +216,11 @@ class Fitted:
         )
         tables = (self._table(Z, limits) for Z in drawn)
         return tables if not self._empty_rows.size else self._with_donors(tables, rng, limits)
+
+    @property
+    def _empty_rows_take_no_part(self) -> bool:
+        """Whether rows without an observed value are filled with the column means."""
+        return self.problem.layout is None and self.problem.moments is None
 
     @cached_property
     def _empty_rows(self) -> Indices:
@@ -190,29 +250,35 @@ class Fitted:
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
         """Fill new rows (m, d) in the user's units, each on its own; `moments` (m,) are their times."""
+        return self._extension_for(moments)[0].complete(given, moments)
+
+    def _extension_for(self, moments: Array | None) -> tuple[Extension, float]:
+        """Model for new rows, and its error relative to that of the fit."""
         extension = self._extension if moments is None else self._extension_in_time
         if extension is None:
             raise InvalidInput(
                 "None of the methods that filled this table can fill new rows. Fit on all rows together."
             )
-        return extension.complete(given, moments)
+        return extension
 
     @cached_property
-    def _extension(self) -> Extension | None:
+    def _extension(self) -> tuple[Extension, float] | None:
         return self._best_extension([one for one in self.fillers if not one.needs_moments])
 
     @cached_property
-    def _extension_in_time(self) -> Extension | None:
+    def _extension_in_time(self) -> tuple[Extension, float] | None:
         return self._best_extension(self.fillers)
 
-    def _best_extension(self, fillers: Sequence[Filler]) -> Extension | None:
+    def _best_extension(self, fillers: Sequence[Filler]) -> tuple[Extension, float] | None:
         """Model for new rows, of the filler with the smallest error on held-out entries that has one."""
         able = [one for one in fillers if one.extends]
         for filler in sorted(able, key=lambda one: self.filler_errors.get(one.name, math.inf)):
-            fill = self.fill if isinstance(filler, FieldFiller) else self.fill_of(filler)
-            extension = filler.extension(fill, self.run)
+            field = isinstance(filler, FieldFiller)
+            extension = filler.extension(self.fill if field else self.fill_of(filler), self.run)
             if extension is not None:
-                return extension
+                error = self.filler_errors.get(COLUMNS.name if field else filler.name, 0.0)
+                own = root_mean_square(np.sqrt(self.evidence.weight) * self.evidence.errors)
+                return extension, max(1.0, error / own) if own > 0 else 1.0
         return None
 
     def fill_of(self, filler: Filler) -> Fill:

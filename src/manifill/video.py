@@ -76,7 +76,7 @@ class Stream:
     Attributes
     ----------
     blend : weights of the fillers and their errors, from held-out pixels of the first window with damage.
-    n_filled : int, number of values filled so far; twice where windows overlap.
+    n_filled : int, number of filled values in the frames that were yielded so far.
     """
 
     n_frames: int
@@ -126,6 +126,7 @@ class Stream:
             frame, mask = waiting.popleft()
             missing = np.broadcast_to(mask[..., None], filled.shape)[None]
             missing = missing | np.isnan(frame.reshape(missing.shape).astype(np.float32))
+            self.n_filled += int(missing.sum())
             yield merge_filled(frame[None], filled[None], missing)[0]
         if next(source, None) is not None:
             raise InvalidInput(f"n_frames is {self.n_frames}, but more frames came.")
@@ -150,7 +151,6 @@ class Stream:
             self.tick((number + 1) / n_windows)
             fallback = np.zeros(1) if self._last is None else self._last
             return np.where(missing, np.asarray(fallback, values.dtype), values)
-        self.n_filled += int(missing.sum())
         bounds = read_limits("observed", values)
         tiler = replace(tiler, side=side_for(mask))
         if self.blend is None:

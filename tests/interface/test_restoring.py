@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from command import manifill
 
+from manifill._media.clips import SCALER_FLAGS
+
 av = pytest.importorskip("av")
 PIL_Image = pytest.importorskip("PIL.Image")
 tifffile = pytest.importorskip("tifffile")
@@ -158,9 +160,10 @@ def clip(path, frames, sound=False):
             out.mux(tone.encode())
 
 
-def frames_of(path):
+def frames_of(path, pixels="rgb24"):
     with av.open(str(path)) as file:
-        return np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)])
+        frames = file.decode(video=0)
+        return np.stack([frame.to_ndarray(format=pixels, interpolation=SCALER_FLAGS) for frame in frames])
 
 
 def packets_of(path):
@@ -204,6 +207,35 @@ def test_video_with_a_mask_video_or_a_value_keeps_its_sound(tmp_path):
         found = frames_of(tmp_path / name)
         assert np.sqrt(np.mean((found.astype(float) - truth)[mask] ** 2)) < 0.7 * truth[mask].std(), name
         assert packets_of(tmp_path / name) == packets_of(tmp_path / "in.mp4") != []
+
+
+def deep_clip(path, pixels="yuv420p10le"):
+    frames = (stack(12, colour=True).astype(np.uint16) << 8) + np.arange(WIDTH, dtype=np.uint16)[:, None] * 7
+    with av.open(str(path), "w") as file:
+        film = file.add_stream("ffv1", rate=25)
+        film.width, film.height, film.pix_fmt = WIDTH, HEIGHT, pixels
+        for frame in frames:
+            file.mux(film.encode(av.VideoFrame.from_ndarray(frame, "rgb48le").reformat(format=pixels)))
+        file.mux(film.encode())
+
+
+def test_lossless_video_of_10_bits_keeps_every_known_pixel(tmp_path):
+    deep_clip(tmp_path / "in.mkv")
+    options = ("--box", "4,5,6,6", "--json")
+    result = manifill(
+        "video", "in.mkv", "-o", "out.mkv", *options, "--lossless", "--side-by-side", "both.mp4",
+        folder=tmp_path,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    summary = json.loads(result.stdout)
+    assert (summary["bits"], summary["notes"], summary["filled"]) == (10, [], 12 * 6 * 6 * 3)
+    mask = np.zeros((12, HEIGHT, WIDTH), bool)
+    mask[:, 5:11, 4:10] = True
+    before, after = (frames_of(tmp_path / name, "gbrp10le") for name in ("in.mkv", "out.mkv"))
+    check(after, before, mask)
+    assert before.max() > 255
+    result = manifill("video", "in.mkv", "-o", "out.mp4", *options, folder=tmp_path)
+    assert "out.mp4 has 8 bits per channel, in.mkv has 10" in json.loads(result.stdout)["notes"][0]
 
 
 def test_video_with_a_folder_of_masks(tmp_path):

@@ -1,5 +1,7 @@
 import io
+import re
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +10,7 @@ from sklearn.datasets import load_digits
 
 from manifill._media import VideoFile, VideoWriter, damage, png, read_pictures, write_pictures
 from manifill._media.detection import detect_damage
+from manifill._media.video import changes
 from manifill.datasets import rotating_object
 from manifill.errors import InvalidInput, MissingDependency
 
@@ -603,6 +606,51 @@ class TestVideo:
         video = write(tmp_path / "out.mp4", like, like.frames())
         shown = (video.times - video.times[0]) * float(video.time_base)
         np.testing.assert_allclose(shown, np.array(times) / 25, atol=2e-3)
+
+    @pytest.mark.parametrize("ending", ["avi", "npy"])
+    def test_formats_without_frame_times_say_so(self, tmp_path, ending):
+        like = replace(
+            stack_file(tmp_path, smooth(4, channels=3)),
+            times=np.array([0, 1, 2, 9]),
+            time_base=Fraction(1, 25),
+        )
+        assert "constant frame rate" in changes(tmp_path / f"a.{ending}", like, lossless=True)[0]
+        assert changes(tmp_path / "a.mkv", like, lossless=True) == []
+
+    @pytest.mark.parametrize(
+        ("ending", "lossless"), [("mp4", False), ("mkv", True), ("mkv", False), ("webm", False)]
+    )
+    def test_equal_frames_give_equal_files(self, tmp_path, ending, lossless):
+        rng = np.random.default_rng(0)
+        frames = smooth(20, height=120, width=160, channels=3)
+        like = stack_file(tmp_path, frames)
+        found = set()
+        for _ in range(12 if ending == "mp4" else 3):
+            # freed memory with other contents each time, which an encoder may read by mistake
+            used = [rng.integers(0, 255, int(size), dtype=np.uint8) for size in rng.integers(100, 20000, 200)]
+            del used
+            found.add(write(tmp_path / f"out.{ending}", like, frames, lossless=lossless).path.read_bytes())
+        assert len(found) == 1
+
+    @pytest.mark.parametrize("pixels", ["yuv420p10le", "yuv422p12le", "gray10le", "gbrp16le"])
+    def test_lossless_video_keeps_more_than_8_bits(self, tmp_path, pixels):
+        deep = (smooth(5, channels=3).astype(np.uint16) << 8) + noise((5, 48, 64, 3))
+        with av.open(tmp_path / "in.mkv", "w") as file:
+            film = file.add_stream("ffv1", rate=25)
+            film.width, film.height, film.pix_fmt = 64, 48, pixels
+            for frame in deep:
+                file.mux(film.encode(av.VideoFrame.from_ndarray(frame, "rgb48le").reformat(format=pixels)))
+            file.mux(film.encode())
+        like = VideoFile.open(tmp_path / "in.mkv").with_full_depth()
+        assert like.bits == like.depth == int(re.search("(10|12|16)le", pixels).group(1))
+        frames = list(like.frames())
+        assert np.max(frames) > 255
+        video = write(tmp_path / "out.mkv", like, frames, lossless=True)
+        assert video.depth == like.depth
+        np.testing.assert_array_equal(list(video.with_full_depth().frames()), frames)
+        assert "has 8 bits per channel" in changes(tmp_path / "out.mp4", like, lossless=True)[0]
+        assert "has 8 bits per channel" in changes(tmp_path / "out.mkv", like, lossless=False)[0]
+        assert changes(tmp_path / "out.mkv", like, lossless=True) == []
 
     def test_exception_leaves_no_files(self, tmp_path):
         folder = tmp_path / "out"

@@ -19,7 +19,7 @@ from manifill._cli.images import Where
 from manifill._cli.watch import progress_bar, say
 from manifill._media import VideoFile, VideoWriter, damage, read_pictures
 from manifill._media.detection import detect_damage
-from manifill._media.video import ENDINGS
+from manifill._media.video import ENDINGS, changes, keeps_depth
 from manifill._messages import MEASURED
 from manifill.errors import InvalidInput
 from manifill.video import Stream
@@ -49,22 +49,27 @@ def run(request: Request) -> None:
     _check(request)
     files.check_space(request.source, [request.output, *filter(None, [request.side_by_side])])
     video = VideoFile.open(request.source)
+    notes = changes(request.output, video, request.lossless)
+    for note in [] if request.as_json else notes:
+        say(f"{note}.")
     damage_of = _Damage(request.where, video)
+    full = video.with_full_depth() if keeps_depth(request.output.suffix, request.lossless) else video
     with ending.outputs(), ExitStack() as opened:
         stream = Stream(video.n_frames, random_state=request.seed, device=request.device)
         bar = opened.enter_context(progress_bar(BarColumn(), TaskProgressColumn(), TimeRemainingColumn()))
         task = bar.add_task("restoring", total=1.0)
         stream.tick = lambda share: bar.update(task, completed=share)
-        out = opened.enter_context(VideoWriter(request.output, video, lossless=request.lossless))
+        out = opened.enter_context(VideoWriter(request.output, full, lossless=request.lossless))
         both = None
         if request.side_by_side is not None:
             both = opened.enter_context(VideoWriter(request.side_by_side, video, width=2 * video.width))
-        frames = stream.restore(video.frames(), damage_of.masks())
+        frames = stream.restore(full.frames(), damage_of.masks())
         damaged = VideoFile.open(request.source).frames() if both else None
         for frame in frames:
             out.write(frame)
             if both is not None and damaged is not None:
-                both.write(np.concatenate([next(damaged), frame], axis=1))
+                restored = (frame >> (full.bits - 8)).astype(np.uint8)
+                both.write(np.concatenate([next(damaged), restored], axis=1))
         if stream.n_filled == 0:
             raise InvalidInput(f"Nothing is damaged: {damage_of.reason}.")
     blend = stream.blend
@@ -74,6 +79,8 @@ def run(request: Request) -> None:
         "size": [video.height, video.width],
         "filled": stream.n_filled,
         "because": damage_of.reason,
+        "bits": full.bits,
+        "notes": notes,
         "error": None if blend is None else blend.error,
         "simple_error": None if blend is None else blend.simple_error,
         "seed": request.seed,
@@ -85,10 +92,8 @@ def run(request: Request) -> None:
     line = f"Filled {stream.n_filled:,} values in {video.n_frames} frames of {video.width} × {video.height} "
     line += f"and wrote {request.output} in {summary['seconds']:.1f} s; {damage_of.reason}."
     if blend is not None:
-        line += (
-            f" On held-out pixels, the typical error was {blend.error:.3g} of 255; a fill with the mean has "
-        )
-        line += f"{blend.simple_error:.3g}. {MEASURED}"
+        line += f" On held-out pixels, the typical error was {blend.error:.3g} of {2**full.bits - 1}; a fill "
+        line += f"with the mean has {blend.simple_error:.3g}. {MEASURED}"
     say(line)
 
 

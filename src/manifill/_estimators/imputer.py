@@ -266,7 +266,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.result_.errors
 
-    def intervals(self, level: float = 0.9, *, bounds: Any = None) -> tuple[Any, Any]:
+    def intervals(self, level: float = 0.9, X: Any = None, *, bounds: Any = None) -> tuple[Any, Any]:
         """Prediction intervals of the missing values.
 
         Measured on known values that were held out. If values are missing because of their own size,
@@ -276,18 +276,27 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         ----------
         level : float, default=0.9
             Probability that an interval contains the missing value.
+        X : array (m, d) or None, default=None
+            New rows, as in `transform`; None for the rows of the fit.
         bounds : as the parameter of the imputer, default=None
             Limits of the intervals. None uses the bounds of the imputer. "observed" is not the observed range
             here: it limits columns without negative values to 0 and above, and no other columns.
 
         Returns
         -------
-        lower, upper : tables like `completed_`
+        lower, upper : tables like `completed_`, or like `transform(X)`
             Ends of the intervals. Both equal the observed value where there is one.
         """
         check_is_fitted(self)
-        low, high = self.result_.intervals(level, self._limits(bounds))
-        return self._output(low), self._output(high)
+        limits = self._limits(bounds)
+        if X is None:
+            low, high = self.result_.intervals(level, limits)
+            return self._output(low), self._output(high)
+        X, device = from_tensor(X)
+        given = inputs.read_table(self, X, reset=False)
+        ends = self.result_.intervals(level, limits, self.result_.new_rows(given[:, self._kept]))
+        low, high = (place(self._assemble(given, end), device) for end in ends)
+        return low, high
 
     def draws(self, m: int = 5, *, bounds: Any = None, random_state: Any = None) -> list[Any]:
         """Completed tables whose imputed values are drawn at random from their predictive distribution.

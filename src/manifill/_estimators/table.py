@@ -15,6 +15,7 @@ from manifill._estimators.imputer import IGHImputer, run_to_end
 from manifill._estimators.inputs import read_names, read_source
 from manifill._estimators.options import Sweep
 from manifill._fillers import Fill
+from manifill._result import Rows
 from manifill.errors import InvalidInput
 from manifill.tables import ArrayTable, Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, deviation, table_accuracy
@@ -179,17 +180,30 @@ class TableImputer(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Fill new rows from the training rows, each independently; missing times are not filled."""
+        table, numbers, moments = self._new_rows(X)
+        if not len(table):
+            return table.completed({})
+        return table.completed(self._encoding.fills(table, self.result_.complete(numbers, moments)))
+
+    def _new_rows(self, X: Any) -> tuple[Source, Array, Array | None]:
+        """New rows as a table with the column types of the fit, encoded, and their times."""
         check_is_fitted(self)
         table = read_source(self, X, reset=False)
         absent = [field.name for field in self._encoding if field.name not in table.names]
         if absent:
             raise InvalidInput(f"New rows must have the columns of the fit; missing columns: {absent}.")
+        table = _with_fitted_kinds(table, self._encoding) if len(table) else table
+        return table, self._encoding.encode(table), self._encoding.moments(table)
+
+    def _rows(self, X: Any) -> tuple[Source, Rows]:
+        """The rows of the fit, or new rows, with their fill and its expected errors."""
+        check_is_fitted(self)
+        if X is None:
+            return self._fitted_table(), self.result_.fitted_rows
+        table, numbers, moments = self._new_rows(X)
         if not len(table):
-            return table.completed({})
-        table = _with_fitted_kinds(table, self._encoding)
-        numbers, moments = self._encoding.encode(table), self._encoding.moments(table)
-        filled: Any = self.result_.complete(numbers, moments)
-        return table.completed(self._encoding.fills(table, filled))
+            return table, Rows(numbers, numbers, numbers)
+        return table, self.result_.new_rows(numbers, moments)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the output columns, equal to those of the input."""
@@ -206,7 +220,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return table_accuracy(self._encoding, self.imputer_.accuracy_, self.imputer_.errors_)
 
-    def intervals(self, level: float = 0.9) -> tuple[Any, Any]:
+    def intervals(self, level: float = 0.9, X: Any = None) -> tuple[Any, Any]:
         """Prediction intervals of the missing values.
 
         Measured on known values that were held out. If values are missing because of their own size,
@@ -216,38 +230,47 @@ class TableImputer(TransformerMixin, BaseEstimator):
         ----------
         level : float, default=0.9
             Probability that an interval contains the missing value.
+        X : table or None, default=None
+            New rows, as in `transform`; None for the rows of the fit.
 
         Returns
         -------
-        lower, upper : tables like `completed_`
+        lower, upper : tables like `completed_`, or like `transform(X)`
             Ends of the intervals, rounded outwards in integer columns. Both equal the observed value where
             there is one. Booleans, unordered categories and cyclic columns have no intervals: their missing
             entries stay missing. For booleans and categories use `probabilities`.
         """
-        check_is_fitted(self)
-        ends = self.result_.intervals(level, self._limits())
+        table, rows = self._rows(X)
+        low, high = self.result_.intervals(level, self._limits(), rows)
         fields = [field for field in self._encoding if isinstance(field.variable, Quantity | Ordered)]
-        return self._completed(ends[0], fields, -1), self._completed(ends[1], fields, 1)
+        below, above = (
+            table.completed(self._encoding.fills(table, ends, fields, outward))
+            for ends, outward in ((low, -1), (high, 1))
+        )
+        return below, above
 
-    def deviations(self) -> Any:
+    def deviations(self, X: Any = None) -> Any:
         """Standard deviation of each imputed value, in the units of its column; 0 where observed.
 
         For categories it is the probability that the imputed category is wrong. Measured on known values that
-        were held out. If values are missing because of their own size, errors are larger.
+        were held out. If values are missing because of their own size, errors are larger. `X` are new rows,
+        as in `transform`; None for the rows of the fit.
         """
-        check_is_fitted(self)
-        errors, completed = self.imputer_.errors_, self.imputer_.completed_
-        problem = errors.problem
-        std = np.tile(problem.scaling.deviation, (len(completed), 1))
-        std[problem.rows] = errors.expected * problem.scaling.deviation
+        table, rows = self._rows(X)
+        problem = self.result_.problem
+        filled = problem.complete(rows.given, rows.Z)
+        std = rows.expected * problem.scaling.deviation
         columns = {}
         for field in self._encoding:
-            missing = self._fitted_table().column(field.name).missing
-            columns[str(field.name)] = np.where(missing, deviation(field, completed, std), 0.0)
-        return self._fitted_table().like(columns)
+            missing = table.column(field.name).missing
+            columns[str(field.name)] = np.where(missing, deviation(field, filled, std), 0.0)
+        return table.like(columns)
 
-    def probabilities(self, name: Any) -> Any:
-        """Probabilities of the levels of a categorical or boolean column: a table, one column per level."""
+    def probabilities(self, name: Any, X: Any = None) -> Any:
+        """Probabilities of the levels of a categorical or boolean column: a table, one column per level.
+
+        `X` are new rows, as in `transform`; None for the rows of the fit.
+        """
         check_is_fitted(self)
         field = next((field for field in self._encoding if field.name == name), None)
         if field is None or not field.variable.chosen:
@@ -255,11 +278,11 @@ class TableImputer(TransformerMixin, BaseEstimator):
             raise InvalidInput(
                 f"Probabilities exist for categorical and boolean columns only, {chosen}; got {name!r}."
             )
+        table, rows = self._rows(X)
         variable: Any = field.variable
-        shares = variable.probabilities(self.imputer_.completed_[:, field.columns])
-        return self._fitted_table().like(
-            {str(level): shares[:, i] for i, level in enumerate(variable.levels)}
-        )
+        filled = self.result_.problem.complete(rows.given, rows.Z)
+        shares = variable.probabilities(filled[:, field.columns])
+        return table.like({str(level): shares[:, i] for i, level in enumerate(variable.levels)})
 
     def draws(self, m: int = 5, *, random_state: Any = None) -> list[Any]:
         """Completed tables whose imputed values are drawn at random from their predictive distribution.
@@ -294,7 +317,9 @@ class TableImputer(TransformerMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: Any, *, max_bytes: int = 2**30) -> Self:
-        """Load an imputer that `save` wrote, to `transform` new rows. `completed_` is not available then.
+        """Load an imputer that `save` wrote, for new rows X: `transform(X)`, `intervals(level, X)`, ….
+
+        `accuracy_` is that of the fit; `completed_` and `draws` are not available.
 
         Parameters
         ----------
@@ -317,19 +342,19 @@ class TableImputer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if not hasattr(self, "_table"):
             raise InvalidInput(
-                "A model loaded from a file has no table of its own; it can only transform new rows."
+                "A model loaded from a file has no table of its own. Give it new rows X: transform(X), "
+                "intervals(level, X), deviations(X), probabilities(column, X)."
             )
         return self._table
 
     def _limits(self) -> Array:
         """(2, width), limits of intervals and draws of the encoded columns."""
-        numbers = self._encoding.encode(self._fitted_table())
-        return np.array(self._encoding.hard_bounds(numbers)).T
+        return np.array(self._encoding.hard_bounds(self.result_.problem.given)).T
 
-    def _completed(self, numbers: Any, fields: Any = None, outward: int = 0) -> Any:
-        """The training table, completed by decoding `numbers`; see `Encoding.fills`."""
+    def _completed(self, numbers: Any) -> Any:
+        """The training table, completed by decoding `numbers`."""
         table = self._fitted_table() if hasattr(self.imputer_, "result_") else self._table
-        return table.completed(self._encoding.fills(table, numbers, fields, outward))
+        return table.completed(self._encoding.fills(table, numbers))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "imputer_" in vars(self) and hasattr(self.imputer_, "result_")

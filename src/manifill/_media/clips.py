@@ -1,7 +1,7 @@
 """Reading videos frame by frame: files of any format that FFmpeg supports, and NumPy stacks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from manifill._media import stacks
 from manifill._media.libraries import pyav
 from manifill.errors import InvalidInput
 
-Frame = npt.NDArray[np.uint8]
-"""(height, width, 3), or (height, width) for greyscale video."""
+Frame = npt.NDArray[np.uint8 | np.uint16]
+"""(height, width, 3), or (height, width) for greyscale video; uint8, or uint16 with more than 8 bits."""
 SCALER_FLAGS = 0x4 | 0x2000 | 0x40000
 """Flags of FFmpeg's scaler for colour conversion: bicubic, chroma interpolation, exact rounding.
 
@@ -40,6 +40,8 @@ class VideoFile:
     times : (n_frames,), presentation time of each frame in units of `time_base`; None if the file has none
         or they do not strictly increase
     codec : name of the video codec
+    depth : int, bits per channel in the file
+    bits : int, bits per channel of `frames()`: 8, or more as in `with_full_depth`
     """
 
     path: Path
@@ -58,6 +60,8 @@ class VideoFile:
     """Counter-clockwise rotation that a player applies to the frames, in degrees."""
     aspect: Fraction = Fraction(1)
     """Width of a pixel over its height."""
+    depth: int = 8
+    bits: int = 8
 
     @staticmethod
     def open(path: Path) -> "VideoFile":
@@ -65,6 +69,26 @@ class VideoFile:
         if not path.is_file():
             raise InvalidInput(f"There is no file {path}. Check the path.")
         return _open_stack(path) if path.suffix.lower() == ".npy" else _open_video(path)
+
+    def with_full_depth(self) -> "VideoFile":
+        """The same video; its frames have all bits of the file, as uint16 if these are more than 8."""
+        return replace(self, bits=next(bits for bits in (8, 10, 12, 14, 16) if bits >= min(self.depth, 16)))
+
+    @property
+    def pixel_format(self) -> str:
+        """FFmpeg's name of the pixel format of `frames()`: grey or RGB."""
+        if self.bits == 8:
+            return "rgb24" if self.colour else "gray"
+        return f"{'gbrp' if self.colour else 'gray'}{self.bits}le"
+
+    @property
+    def constant_rate(self) -> bool:
+        """Whether the frame rate is constant: each frame within a quarter of a frame of its regular time."""
+        if self.times is None:
+            return True
+        seconds = (self.times - self.times[0]) * float(self.time_base)
+        delay = seconds * float(self.fps) - np.arange(self.n_frames)
+        return bool(np.abs(delay).max() < 0.25)
 
     @property
     def duration(self) -> float:
@@ -80,7 +104,7 @@ class VideoFile:
         for frame in self._decoded(start):
             if shown >= stop:
                 return
-            yield frame.to_ndarray(format="rgb24" if self.colour else "gray", interpolation=SCALER_FLAGS)
+            yield frame.to_ndarray(format=self.pixel_format, interpolation=SCALER_FLAGS)
             shown += 1
         if shown < stop:
             raise InvalidInput(
@@ -180,6 +204,7 @@ def _open_video(path: Path) -> VideoFile:
                 colour_codes=(int(frame.colorspace), int(frame.color_primaries), int(frame.color_trc)),
                 rotation=int(frame.rotation),
                 aspect=Fraction(stream.sample_aspect_ratio or 1),
+                depth=max(one.bits for one in frame.format.components),
             )
     except av.FFmpegError as error:
         raise InvalidInput(f"{path} cannot be read as a video: {error}.") from error

@@ -16,13 +16,40 @@ from manifill._checks import require_number
 from manifill._files.atomic import atomic_path
 from manifill._files.checks import check_writable
 from manifill._media.clips import Frame, VideoFile, VideoStack
-from manifill._media.encoding import Encoder
+from manifill._media.encoding import Encoder, keeps_depth
 from manifill.errors import InvalidInput
 
-__all__ = ["ENDINGS", "Frame", "VideoFile", "VideoStack", "VideoWriter", "write_clip"]
+__all__ = [
+    "ENDINGS",
+    "Frame",
+    "VideoFile",
+    "VideoStack",
+    "VideoWriter",
+    "changes",
+    "keeps_depth",
+    "write_clip",
+]
 
 ENDINGS = (".mp4", ".m4v", ".mov", ".mkv", ".avi", ".webm", ".npy")
 """File name endings of the formats that can be written."""
+
+
+def changes(path: Path, like: VideoFile, lossless: bool) -> list[str]:
+    """What the file `path` cannot keep of the video `like`, for the user."""
+    suffix, found = path.suffix.lower(), []
+    if like.depth > 8 and not keeps_depth(suffix, lossless):
+        found.append(
+            f"{path.name} has 8 bits per channel, {like.path.name} has {like.depth}; to keep them, write a "
+            ".mkv file with --lossless"
+        )
+    if suffix in (".avi", ".npy") and not like.constant_rate:
+        found.append(
+            f"{path.name} has a constant frame rate, {like.path.name} has not, so frames are shown at other "
+            "times; to keep them, write a .mkv or .mp4 file"
+        )
+    if suffix == ".npy" and like.has_audio:
+        found.append(f"{path.name} has no sound; to keep it, write a .mkv file")
+    return found
 
 
 class VideoWriter:
@@ -76,10 +103,11 @@ class VideoWriter:
         if self._sink is None:
             raise InvalidInput("VideoWriter.write must be called within a `with` statement; it is not open.")
         expected = (self.height, self.width)
-        if frame.dtype != np.uint8 or frame.shape[:2] != expected or frame.shape[2:] not in ((), (3,)):
+        dtype = np.uint8 if self.like.bits == 8 else np.uint16
+        if frame.dtype != dtype or frame.shape[:2] != expected or frame.shape[2:] not in ((), (3,)):
             raise InvalidInput(
-                f"Frames must be uint8 of shape {expected}, optionally with 3 channels; got {frame.shape} "
-                f"of {frame.dtype}. Convert the frame, or set width and height."
+                f"Frames must be {dtype.__name__} of shape {expected}, optionally with 3 channels; got "
+                f"{frame.shape} of {frame.dtype}. Convert the frame, or set width and height."
             )
         if not self.like.colour and frame.ndim == 3:
             raise InvalidInput(f"{self.like.path} is grey, so frames must be {expected}; got {frame.shape}.")

@@ -18,6 +18,7 @@ with both. Under MAR, where some rows lose much and others nothing, similar rows
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -28,7 +29,7 @@ from manifill._fillers.sweep import LinearStart
 from manifill._fillers.sweep.start import conditional_covariances
 from manifill._problem import Problem
 from manifill._validation.evidence import Evidence
-from manifill._validation.holdout import distance_bins
+from manifill._validation.holdout import distance_bins, distance_bins_of_new_rows
 
 # The mean square of e/σ for an entry is taken over the _SIMILAR_ROWS − 1 held-out entries of its column in
 # the most similar rows. The mean square of all held-out entries of the column is the prior, with a
@@ -76,23 +77,48 @@ class Errors:
             expected[self.problem.M[:, j], j] = correction * self._of_column(int(j))[0]
         return expected
 
-    def half_widths(self, level: float) -> Array:
-        """(n, d), half-width of the interval with coverage `level`, in standard deviations; 0 if known.
+    def of_new_rows(self, M: Mask, Z: Array, moments: Array | None) -> Array:
+        """(m, d), the same for new rows.
 
-        Infinite for every missing entry if errors depend on distances and no entry could be held out.
+        Parameters
+        ----------
+        M : (m, d), True where missing.
+        Z : (m, d), their fill, in standardised units.
+        moments : (m,), their times, NaN where unknown; or None.
         """
+        expected = np.zeros(M.shape)
+        sigma = self._sigma_of(M)
+        bins = distance_bins_of_new_rows(self.problem, M, moments) if self._by_distance else None
+        for j in np.flatnonzero(M.any(axis=0) & (self.problem.scaling.std > 0)).tolist():
+            missing = np.flatnonzero(M[:, j])
+            if bins is not None:
+                s = self._rms_of_bins(j, bins[missing, j])
+            else:
+                rows, squares, weight = self._squares(j)
+                others = np.delete(np.arange(M.shape[1]), self._group_of[j])
+                to_held_out = None
+                if self._uses_similar_rows(squares):
+                    to_held_out = cdist(Z[np.ix_(missing, others)], self.Z[np.ix_(rows, others)], "cityblock")
+                s = sigma[missing, j] * _local_rms(squares, weight, to_held_out)
+            expected[missing, j] = self._holdout_correction(j) * s
+        return expected
+
+    def quantiles(self, level: float) -> Array:
+        """(d,), half-widths of intervals with coverage `level`, in expected errors.
+
+        Infinite if errors depend on distances and no entry could be held out.
+        """
+        d = self.problem.shape[1]
         if self._by_distance and not len(self.evidence.truth):
-            return np.where(self.expected > 0, np.inf, 0.0)
-        columns = range(self.problem.shape[1])
-        pooled = np.concatenate([self._of_column(j)[1] for j in columns])
-        weights = self.evidence.weight[self._held_out]
-        widths = np.zeros(self.problem.shape)
-        for j in np.flatnonzero(self.expected.any(axis=0)):
-            _, own = self._of_column(int(j))
+            return np.full(d, np.inf)
+        ratios = [self._of_column(j)[1] for j in range(d)]
+        pooled, weights = np.concatenate(ratios), self.evidence.weight
+        quantiles = np.zeros(d)
+        for j, own in enumerate(ratios):
             few = len(own) < _MIN_ENTRIES
-            weight = weights if few else weights[self._first[j] : self._first[j + 1]]
-            widths[:, j] = self.expected[:, j] * _quantile(pooled if few else own, weight, level)
-        return widths
+            weight = weights[self._held_out if few else self._entries(j)]
+            quantiles[j] = _quantile(pooled if few else own, weight, level)
+        return quantiles
 
     def drawn(self, rng: np.random.Generator) -> Array:
         """(n, d), random errors of the missing entries, in standard deviations; 0 for known entries.
@@ -121,32 +147,42 @@ class Errors:
         return {}
 
     def _estimate(self, j: int) -> tuple[Array, Array]:
-        held_out = self._held_out[self._first[j] : self._first[j + 1]]
         missing = np.flatnonzero(self.problem.M[:, j])
         if self._by_distance:
-            return self._estimate_by_distance(j, held_out, missing)
-        sigma = self._sigma[missing, j]
-        if not len(held_out):
-            return sigma, np.zeros(0)
+            held_out = self._entries(j)
+            own = self._rms_of_bins(j, self.evidence.place[held_out])
+            s = self._rms_of_bins(j, self._bins[missing, j])
+            return s, np.abs(self.evidence.errors[held_out]) / own
+        rows, squares, weight = self._squares(j)
+        to_missing = to_rows = None
+        if self._uses_similar_rows(squares):
+            to_missing, to_rows = (self._distances_without(j, some, rows) for some in (missing, rows))
+            np.fill_diagonal(to_rows, np.inf)  # an entry is not its own neighbour
+        s = self._sigma[missing, j] * _local_rms(squares, weight, to_missing)
+        return s, np.sqrt(squares) / _local_rms(squares, weight, to_rows)
+
+    def _entries(self, j: int) -> Indices:
+        """Indices of the held-out entries of a column."""
+        return self._held_out[self._first[j] : self._first[j + 1]]
+
+    def _squares(self, j: int) -> tuple[Indices, Array, Array]:
+        """Rows of the held-out entries of a column, the squares of e/σ, and the weights."""
+        held_out = self._entries(j)
         rows = self.evidence.rows[held_out]
-        sigma_held_out = self._sigma_if_missing(rows, j)
-        squares = (self.evidence.errors[held_out] / sigma_held_out) ** 2
-        overall = max(float(np.average(squares, weights=self.evidence.weight[held_out])), _MIN_ERROR**2)
-        if len(held_out) < _MIN_ENTRIES or self._distances is None:
-            return math.sqrt(overall) * sigma, np.sqrt(squares / overall)
-        to_held_out = self._distances_without(j, np.concatenate([missing, rows]), rows)
-        np.fill_diagonal(to_held_out[len(missing) :], np.inf)  # an entry is not its own neighbour
-        near = np.argpartition(to_held_out, _SIMILAR_ROWS - 2, axis=1)[:, : _SIMILAR_ROWS - 1]
-        total = _PRIOR_ENTRIES * overall + squares[near].sum(axis=1)
-        s = np.sqrt(total / (_PRIOR_ENTRIES + near.shape[1]))
-        return s[: len(missing)] * sigma, np.sqrt(squares) / s[len(missing) :]
+        squares = (self.evidence.errors[held_out] / self._sigma_if_missing(rows, j)) ** 2
+        return rows, squares, self.evidence.weight[held_out]
+
+    def _uses_similar_rows(self, squares: Array) -> bool:
+        return len(squares) >= _MIN_ENTRIES and len(self.Z) <= _MAX_ROWS
 
     @property
     def _by_distance(self) -> bool:
         """Do errors depend on the distance to known entries?"""
         return self.problem.layout is not None or self.problem.moments is not None
 
-    def _estimate_by_distance(self, j: int, held_out: Indices, missing: Indices) -> tuple[Array, Array]:
+    def _rms_of_bins(self, j: int, bins: Indices) -> Array:
+        """RMS errors of entries of a column in these distance bins."""
+        held_out = self._entries(j)
         overall, relative = self._rms_by_bin
         rms = overall
         layout = self.problem.layout
@@ -154,9 +190,8 @@ class Errors:
             squares = (self.evidence.weight * self.evidence.errors**2)[held_out].sum()
             weight = self.evidence.weight[held_out].sum()
             rms = math.sqrt((squares + _PRIOR_ENTRIES * overall**2) / (weight + _PRIOR_ENTRIES))
-        s = rms * relative[self._bins[missing, j]]
-        s_held_out = rms * relative[self.evidence.place[held_out]]
-        return s, np.abs(self.evidence.errors[held_out]) / s_held_out
+        with_others = np.append(relative, 1.0)  # bins without held-out entries
+        return np.asarray(rms * with_others[np.minimum(bins, len(relative))])
 
     @cached_property
     def _bins(self) -> Array:
@@ -181,12 +216,7 @@ class Errors:
     def _precision(self) -> Array | None:
         """Precision matrix (d, d) of the rows; None if it is not used or too expensive."""
         n, d = self.problem.shape
-        if (
-            self._by_distance
-            or d > _MAX_COLUMNS
-            or float(n) * d**3 > _MAX_WORK
-            or self.problem.nothing_missing
-        ):
+        if self._by_distance or d > _MAX_COLUMNS or float(n) * d**3 > _MAX_WORK:
             return None
         return LinearStart().distribution(self.problem, np.random.default_rng(0))[1]
 
@@ -222,9 +252,9 @@ class Errors:
         return np.concatenate([[0], np.cumsum(counts)])
 
     @cached_property
-    def _distances(self) -> Array | None:
-        """(n, n), L1 distances between rows; None for more than `_MAX_ROWS` rows."""
-        return cdist(self.Z, self.Z, "cityblock") if len(self.Z) <= _MAX_ROWS else None
+    def _distances(self) -> Array:
+        """(n, n), L1 distances between rows; used for up to `_MAX_ROWS` rows."""
+        return np.asarray(cdist(self.Z, self.Z, "cityblock"))
 
     @cached_property
     def _group_of(self) -> dict[int, tuple[int, ...]]:
@@ -232,11 +262,23 @@ class Errors:
 
     def _distances_without(self, j: int, rows: Indices, others: Indices) -> Array:
         """L1 distances from rows to others, without the columns of the group of column j."""
-        assert self._distances is not None
         group = self.Z[:, list(self._group_of[j])]
         own = cdist(group[rows], group[others], "cityblock")
         distances: Array = self._distances[np.ix_(rows, others)] - own
         return distances
+
+
+def _local_rms(squares: Array, weight: Array, distances: Array | None) -> Any:
+    """RMS of e/σ near each of m entries, from `squares` (h,) of it and `distances` (m, h) to their rows.
+
+    Without distances, one number: the weighted RMS of all held-out entries; 1 if there are none.
+    """
+    overall = max(float(np.average(squares, weights=weight)), _MIN_ERROR**2) if weight.sum() > 0 else 1.0
+    if distances is None:
+        return math.sqrt(overall)
+    near = np.argpartition(distances, _SIMILAR_ROWS - 2, axis=1)[:, : _SIMILAR_ROWS - 1]
+    total = _PRIOR_ENTRIES * overall + squares[near].sum(axis=1)
+    return np.sqrt(total / (_PRIOR_ENTRIES + near.shape[1]))
 
 
 def _quantile(ratios: Array, weight: Array, level: float) -> float:

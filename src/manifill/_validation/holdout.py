@@ -242,6 +242,28 @@ def distance_bins(problem: Problem, M: Mask, where: Mask) -> npt.NDArray[Any]:
     return bins
 
 
+def distance_bins_of_new_rows(problem: Problem, M: Mask, moments: Array | None) -> npt.NDArray[Any]:
+    """(m, d), the same for missing entries M of new rows; in time they are compared with the fitted rows.
+
+    `moments` (m,) are their times, NaN where unknown; None if all are unknown.
+    """
+    bins = distance_bins(replace(problem, moments=None), M, M)
+    if problem.moments is None:
+        return bins
+    row = np.arange(len(problem.M))[:, None]
+    before = np.maximum.accumulate(np.where(problem.M, -np.inf, row), axis=0)
+    after = np.minimum.accumulate(np.where(problem.M, np.inf, row)[::-1], axis=0)[::-1]
+    none = np.full((1, M.shape[1]), np.inf)
+    distance = np.full(M.shape, np.inf)
+    if moments is not None:
+        timed = ~np.isnan(moments)
+        place = np.searchsorted(problem.times, moments[timed])  # the index a new row would have
+        since = place[:, None] - np.concatenate([-none, before])[place]
+        until = np.concatenate([after, none])[place] + 1 - place[:, None]
+        distance[timed] = np.minimum(since, until)
+    return np.asarray(bins * (len(_ALONG_ROWS) + 1) + np.digitize(distance, _ALONG_ROWS))
+
+
 def _rows_to_known(M: Mask) -> npt.NDArray[Any]:
     """(n, d), distance in rows from each entry to the nearest known one of its column."""
     row = np.arange(len(M))[:, None]
