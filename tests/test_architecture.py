@@ -24,6 +24,8 @@ OWNERS = {
     "polars": set(),
     "pyarrow": {"tables", "_files"},
     "openpyxl": {"_files"},
+    "duckdb": {"_files"},
+    "python_calamine": {"_files"},
     "narwhals": {"tables"},
     "torch": {"_devices"},
     "numba": {"_compiled"},

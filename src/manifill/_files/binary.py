@@ -146,6 +146,9 @@ def write_json(
             cells = values.tolist() if numbers and not texts else column.written(values)
             for row, cell in zip(rows.tolist(), cells, strict=True):
                 records[row][key] = cell
+        for name, rows in table.removed.items():
+            for row in rows.tolist():
+                records[row][table.header[table.names.index(name)]] = None
     for name, cells in extra.items():
         for record, cell in zip(records, cells, strict=True):
             record[name] = cell

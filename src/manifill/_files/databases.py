@@ -50,7 +50,7 @@ def _read_duckdb(path: Path, table: str, origin: Origin) -> FrameFile:
     try:
         with duckdb.connect(str(path), read_only=True) as base:
             names = base.execute("SELECT table_name FROM information_schema.tables").fetchall()
-            native: Any = base.execute(f"SELECT * FROM {_chosen(path, table, names)}").to_arrow_table()
+            native: Any = base.sql(f"SELECT * FROM {_chosen(path, table, names)}").to_arrow_table()
     except duckdb.Error as error:
         raise InvalidInput(
             f"{path} cannot be read as a SQLite or DuckDB file: {str(error).splitlines()[0]}"

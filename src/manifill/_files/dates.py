@@ -189,11 +189,23 @@ def why_not_dates(labels: Sequence[str]) -> str:
     first, patterns = next((label, some) for label, some in formats.items() if some)
     other = next((label for label, some in formats.items() if not set(some) & set(patterns)), None)
     if other is None:
-        cells = pa.array(labels, pa.large_string())
-        other = next(one for one in cells.to_pylist() if not set(time_formats(one)) & set(patterns))
+        other = _first_other(labels, patterns[0])
     if not time_formats(other):
         return f"dates, but {other!r} is none"
     return f"dates in more than one format: {first!r}, {other!r}"
+
+
+def _first_other(labels: Sequence[str], form: TimeFormat) -> str:
+    """The first label that does not have this format, of which there is one; found by bisection."""
+    cells = pa.array(labels, pa.large_string())
+    fits, fails = 0, len(cells)
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if form.parse(cells[:middle]) is None:
+            fails = middle
+        else:
+            fits = middle
+    return str(cells[fails - 1])
 
 
 def _days(parts: dict[str, Any]) -> tuple[npt.NDArray[np.int64], Mask]:

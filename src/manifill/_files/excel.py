@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from manifill._files.frame import FrameFile, Options, Origin, of_values, python_values
+from manifill._files.frame import FrameFile, Options, Origin, of_values, python_values, stripped
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables.source import Fills
 
@@ -109,8 +109,8 @@ def _table(
     values = [[row[j] for row in body] for j in columns]
     if data is not None:
         texts = frozenset(
-            name.strip()
-            for name, column in zip(names, values, strict=True)
+            name
+            for name, column in zip(stripped(names), values, strict=True)
             if all(isinstance(one, str) for one in column if one is not None)
         )
         origin.workbook = Place(data, sheet, header, first, texts)
@@ -223,6 +223,9 @@ def _fill_workbook(
             cell = _cell(sheet.cell(top + row, place.first + j + 1), value)
             if cell.number_format == "General":
                 cell.number_format = style
+    for name, rows in table.removed.items():
+        for row in rows.tolist():
+            sheet.cell(top + row, place.first + table.names.index(name) + 1).value = None
     right = sheet.max_column + 1
     for i, (name, cells) in enumerate(extra.items()):
         _cell(sheet.cell(top - 1, right + i), name)

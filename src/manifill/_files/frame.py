@@ -1,6 +1,7 @@
 """A table read from a file: a pyarrow table, and what is needed to write it back as it was."""
 
 import copy
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,6 +64,12 @@ class Origin:
             )
 
 
+def stripped(names: list[str]) -> list[str]:
+    """Names without spaces around them, by which options name columns; unchanged if two would be the same."""
+    found = [name.strip() for name in names]
+    return found if len(set(found)) == len(found) else names
+
+
 def fingerprint(path: Path) -> tuple[int, ...] | None:
     """Size, time of the last change and identity of a file; None if it is not a regular file."""
     if not path.is_file():
@@ -82,12 +89,13 @@ class FrameFile(Frame):
 
     def __init__(self, native: Any, origin: Origin, columns: Mapping[str, TextColumn] | None = None) -> None:
         self.header = list(native.column_names)
-        names = [name.strip() for name in self.header]
+        names = stripped(self.header)
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise InvalidInput(f"Column names must differ; {origin.path} repeats {repeated}. Rename them.")
         super().__init__(native.rename_columns(names))
         self.origin, self._columns = origin, dict(columns or {})
+        self.removed: Mapping[Any, Indices] = {}
 
     def column(self, name: Any) -> Any:
         """The column of this name."""
@@ -114,8 +122,9 @@ class FrameFile(Frame):
             native = native.set_column(self.names.index(name), name, column)
             if name in columns:
                 columns[name] = replace(columns[name], missing=columns[name].missing | gone)
-        origin = replace(self.origin, records=None, workbook=None)
-        return FrameFile(native.rename_columns(self.header), origin, columns)
+        made = FrameFile(native.rename_columns(self.header), self.origin, columns)
+        made.removed = removed
+        return made
 
     def texts_of(self, name: Any) -> list[Any]:
         """All texts of a column."""
@@ -196,8 +205,8 @@ def of_cells(
             problems.append((name, error))
 
     texts = {
-        name.strip(): cells
-        for name, cells in zip(names, columns, strict=True)
+        name: cells
+        for name, cells in zip(stripped(names), columns, strict=True)
         if pa.types.is_large_string(cells.type)
     }
     for name, cells in texts.items():
@@ -226,8 +235,9 @@ def _array(values: list[Any]) -> Any:
     """Values of one kind as a typed array, others as text."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
-        values = [None if value is None else float(value) for value in values]
-        kinds = {float}
+        values, kinds = [None if value is None else float(value) for value in values], {float}
+    elif kinds == {datetime.date, datetime.datetime}:
+        values, kinds = [None if value is None else _midnight(value) for value in values], {datetime.datetime}
     if len(kinds) == 1 and kinds != {str}:
         try:
             return pa.chunked_array([pa.array(values)])
@@ -235,3 +245,9 @@ def _array(values: list[Any]) -> Any:
             pass
     texts = [None if value is None else str(value) for value in values]
     return pa.chunked_array([pa.array(texts, pa.large_string())])
+
+
+def _midnight(value: datetime.date) -> datetime.datetime:
+    if isinstance(value, datetime.datetime):
+        return value
+    return datetime.datetime.combine(value, datetime.time())

@@ -111,6 +111,7 @@ def read(path: Path, **options: Any) -> FrameFile:
     for one in _PACKED:
         if ending.endswith(one):
             kind, packed = ending.removesuffix(one), one
+    _check_options(chosen, kind)
     if kind in DATABASES:
         return read_database(path, table, chosen, origin)
     if kind in (*ARROW, *NUMPY) and regular:
@@ -160,6 +161,15 @@ def _check_input(path: Path) -> None:
         raise InvalidInput(f"There is no file {path}. Check the path.")
     if path.is_file():
         _require_ending(path, FORMATS)
+
+
+def _check_options(options: Options, kind: str) -> None:
+    """Raise InvalidInput for options that this kind of file does not have."""
+    sheets = kind in (*EXCEL, *OTHER_SHEETS)
+    if options.sheet is not None and not sheets:
+        raise InvalidInput(f"--sheet is for spreadsheets; {kind} files have no sheets. Leave it away.")
+    if options.skip_rows and not sheets and kind not in DELIMITERS:
+        raise InvalidInput(f"--skip-rows is for text files and spreadsheets, not for {kind} files.")
 
 
 def _require_ending(path: Path, formats: tuple[str, ...]) -> None:

@@ -19,6 +19,8 @@ from manifill.tables.times import moment
 
 # Maximum number of distinct labels of a column; a column with more is text.
 _MAX_DISTINCT = 100_000
+# Maximum number of ways in which true and false are written in a column.
+_MAX_FLAGS = 10
 # Share of cells that are not numbers up to which a column counts as numeric with invalid cells, which is an
 # error; above it the column is text. Set by hand, not tuned.
 _MAX_INVALID_SHARE = 0.1
@@ -131,7 +133,7 @@ class Reader:
             return found
         if kind in _NUMBERS:
             return None
-        labels = distinct.to_pylist() if len(distinct) <= _MAX_DISTINCT else distinct[:2].to_pylist()
+        labels = distinct.to_pylist() if len(distinct) <= _MAX_FLAGS else []
         form = FlagFormat.of(labels)
         if form is not None:
             values = np.array([label.lower() == "true" for label in labels], dtype=np.float64)
@@ -141,10 +143,10 @@ class Reader:
     def _numbers(self, column: TextColumn, distinct: Any, counts: Array) -> TextColumn | None:
         """Numbers with separators of thousands, decimal commas, percent or currency signs."""
         bodies, *affixes = split_affixes(distinct)
+        if 2 * counts[np.asarray(bodies.is_valid())].sum() < counts.sum():
+            return None
         signs = np.array(["|".join(one) for one in zip(*(_trimmed(one) for one in affixes), strict=True)])
         main = max(dict.fromkeys(signs.tolist()), key=lambda sign: counts[signs == sign].sum())
-        if not np.asarray(bodies.is_valid()).any():
-            return None
         if pc.any(pc.match_substring_regex(bodies, r"^[+-]?0\d+$")).as_py():
             column.note = "codes: whole numbers with leading zeros"
             return None
