@@ -82,7 +82,7 @@ class TestAttributes:
         assert np.isfinite(imputer.completed_).all()
         assert isinstance(imputer.accuracy_, Accuracy)
         assert [one.column for one in imputer.accuracy_] == list("abcdef")
-        assert str(imputer.accuracy_).count("\n") == 6
+        assert str(imputer.accuracy_).count("\n") == 7
         assert len(pd.DataFrame(imputer.accuracy_)) == 6
         assert all(isinstance(name, str) and weight >= 0 for name, weight in imputer.weights_.items())
         assert imputer.kernel_ in [component.kernel for component in imputer.ensemble_.components]

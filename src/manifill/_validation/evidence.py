@@ -21,9 +21,9 @@ _PRIOR_SHRINKAGE, _PRIOR_ERROR, _PRIOR_OVERALL = 30.0, 5.0, 5.0
 # exceed it, or that of the column must exceed twice as much. A column whose loss exceeds it gets its mean.
 _STANDARD_ERRORS = 1.7
 # Entries of the table's relative error that supplement the held-out ones of a column in its accuracy. On six
-# development tables (500 rows, 30 % MCAR, seeds 100 to 102) the standard deviation of the logarithm of claimed
-# over true error of the columns is .32 with 1 entry and .33 with 5, which claims too much for the columns that
-# are filled best; without any, columns whose rare large values were not held out claim next to nothing.
+# development tables (500 rows, 30 % MCAR, seeds 100 to 102) the standard deviation of log(claimed / true)
+# over the columns is .32 with 1 entry and .33 with 5, which claim too much for well filled columns.
+# Almost without them, the lowest claim is a tenth of the true error: no rare large value was held out.
 _PRIOR_ENTRIES = 1.0
 _TINY = float(np.finfo(float).tiny)
 # A column gets its mean if the filler is expected to lower the squared error by less than this share.
@@ -175,11 +175,12 @@ def accuracy(
         mean_error = std · √V,   error = mean_error · √((1 − share) · (Σ w e² + m + p V R) / (Σ w t² + p V)).
 
     Known entries are more than held-out ones, and it is chance which of a column's rare large values are held
-    out, so √V is used rather than the RMS of t. Few held-out entries raise the claim: m = Σ (w e²)² / Σ w e² is
-    the mean of w e² weighted by itself, one more entry that is large if the error comes from a few entries,
-    and p entries have the table's ratio. The factor 1 − share is there because fills are better when nothing is held out: from 10 to 70 % missing, errors vary as the
-    observed share to the power −.6 to −.3 (MCAR errors in docs/benchmarks/accuracy.md). Entries in rows
-    without known values have mean_error instead of error.
+    out, so √V is used rather than the RMS of t. Few held-out entries raise the claim: p entries have the
+    table's ratio, and m = Σ (w e²)² / Σ w e² is one more squared error, the mean of w e² weighted by itself,
+    which is large if the error comes from a few entries. The factor 1 − share is there because fills are
+    better when nothing is held out: from 10 to 70 % missing, errors vary as the observed share to the power
+    −.6 to −.3 (MCAR errors in docs/benchmarks/accuracy.md). Entries in rows without known values have
+    mean_error instead of error.
 
     Parameters
     ----------
