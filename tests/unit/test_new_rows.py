@@ -56,7 +56,9 @@ def test_intervals_and_deviations_of_new_rows_are_as_large_as_the_errors(imputer
     for name in ("a", "b", "d"):
         missing = new[name].isna()
         covered = ((truth[name] >= low[name]) & (truth[name] <= high[name]))[missing].mean()
-        assert 0.85 < covered < 0.96, name
+        assert 0.85 < covered < (0.98 if name == "d" else 0.96), (
+            name
+        )  # intervals of days are rounded outwards
         if name != "d":
             error = np.sqrt(((filled[name] - truth[name])[missing].astype(float) ** 2).mean())
             claimed = np.sqrt((deviations[name][missing] ** 2).mean())
