@@ -133,6 +133,14 @@ class TestNumbers:
         (tmp_path / "in.csv").write_text(table_of([f"{i},5" if i % 2 else f"{i}.25" for i in range(ROWS)]))
         assert "one decimal separator; column 'v'" in impute(tmp_path, "in.csv", "out.csv", code=2).stderr
 
+    @pytest.mark.parametrize("cell", ["1e400", "1,5e400"])
+    def test_numbers_too_large_are_refused(self, tmp_path, cell):
+        (tmp_path / "in.csv").write_text(table_of([cell, *(f"{i},5" for i in range(ROWS))]))
+        assert "line 2 of in.csv, column 'v'" in impute(tmp_path, "in.csv", "out.csv", code=1).stderr
+
+    def test_the_largest_range_of_numbers_is_read(self, tmp_path):
+        filled(tmp_path, [["-1.5e308", "1.5e308", "2.5"][i % 3] for i in range(ROWS)])
+
     def test_several_ambiguous_columns_are_named_at_once(self, tmp_path):
         rows = "".join(f"{i % 9 + 1},{189 + i};{i % 9 + 1},{589 + i};{i % 7 or ''}\n" for i in range(ROWS))
         (tmp_path / "in.csv").write_text("v;w;x\n" + rows)
