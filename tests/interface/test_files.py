@@ -133,6 +133,14 @@ class TestNumbers:
         (tmp_path / "in.csv").write_text(table_of([f"{i},5" if i % 2 else f"{i}.25" for i in range(ROWS)]))
         assert "one decimal separator; column 'v'" in impute(tmp_path, "in.csv", "out.csv", code=2).stderr
 
+    @pytest.mark.parametrize("cell", ["1e400", "1,5e400"])
+    def test_numbers_too_large_are_refused(self, tmp_path, cell):
+        (tmp_path / "in.csv").write_text(table_of([cell, *(f"{i},5" for i in range(ROWS))]))
+        assert "line 2 of in.csv, column 'v'" in impute(tmp_path, "in.csv", "out.csv", code=1).stderr
+
+    def test_the_largest_range_of_numbers_is_read(self, tmp_path):
+        filled(tmp_path, [["-1.5e308", "1.5e308", "2.5"][i % 3] for i in range(ROWS)])
+
     def test_several_ambiguous_columns_are_named_at_once(self, tmp_path):
         rows = "".join(f"{i % 9 + 1},{189 + i};{i % 9 + 1},{589 + i};{i % 7 or ''}\n" for i in range(ROWS))
         (tmp_path / "in.csv").write_text("v;w;x\n" + rows)
@@ -188,7 +196,9 @@ class TestDates:
 
     def test_days_without_leading_zeros_stay_so(self, tmp_path):
         cells = [f"{day.day} {day:%b} {day.year}" for day in [DAYS[0]] * 20 + DAYS[:20]]
-        assert not any(text.startswith("0") for text in filled(tmp_path, cells))
+        found = filled(tmp_path, cells)
+        assert all(found)
+        assert not any(text.startswith("0") for text in found)
 
     def test_whole_numbers_that_are_days_say_so(self, tmp_path):
         kind, because = reason(tmp_path, [f"{day:%Y%m%d}" for day in DAYS])
@@ -404,7 +414,7 @@ class TestInputs:
         buffer = io.BytesIO()
         pd.read_csv(folder / "in.csv").to_parquet(buffer)
         data = buffer.getvalue() if name.endswith("parquet") else TABLE.encode()
-        thread = threading.Thread(target=lambda: (folder / name).write_bytes(data))
+        thread = threading.Thread(target=lambda: (folder / name).write_bytes(data), daemon=True)
         thread.start()
         impute(folder, name, "out.csv")
         thread.join(30)
@@ -635,21 +645,17 @@ class TestTypedFiles:
         result = impute(tmp_path, "in.parquet", "out.csv", code=1)
         assert "Column names must differ; in.parquet repeats ['a']" in result.stderr
 
-    @pytest.mark.parametrize("seed", range(12))
-    def test_damaged_feather_files(self, tmp_path, seed):
-        names = {"naïve ünïcödé": [1.0, None, 3.0] * 9, "b": ["x", "y", None] * 9}
-        pa.feather.write_feather(pa.table(names), tmp_path / "in.feather", compression="uncompressed")
-        rng = np.random.default_rng(seed)
-        data = bytearray((tmp_path / "in.feather").read_bytes())
-        for place in rng.integers(0, len(data), 25):
-            data[place] = rng.integers(0, 256)
-        (tmp_path / "in.feather").write_bytes(bytes(data))
-        result = manifill("inspect", "in.feather", folder=tmp_path)
-        assert result.returncode in (0, 1)
-        assert "Traceback" not in result.stderr
+    def test_damaged_feather_files(self, tmp_path):
+        table = pa.table({"ünïcödé": [1.0, None, 3.0] * 9, "b": ["wörd", "y", None] * 9})
+        pa.feather.write_feather(table, tmp_path / "in.feather", compression="uncompressed")
+        data = (tmp_path / "in.feather").read_bytes()
+        for word in ("ünïcödé", "wörd"):
+            (tmp_path / "in.feather").write_bytes(data.replace(word.encode(), b"\xff" * len(word.encode())))
+            message = impute(tmp_path, "in.feather", "out.csv", code=1).stderr
+            assert "in.feather cannot be read as a feather file" in message
 
 
-def test_long_tables_are_read_fast_and_in_little_memory(tmp_path):
+def test_long_tables_take_little_memory(tmp_path):
     rows = 50_000
     numbers = np.random.default_rng(0).standard_normal((rows, 8)).round(4)
     pd.DataFrame(numbers, columns=list("abcdefgh")).to_csv(tmp_path / "in.csv", index=False)

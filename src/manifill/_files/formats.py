@@ -5,6 +5,7 @@ A format reads the distinct cells of a column at once (`parse`), and writes valu
 
 import math
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -89,7 +90,7 @@ class NumberFormat:
             places = pc.extract_regex(cells, rf"{re.escape(self.decimal)}(?P<places>\d*)")
             found = pc.max(pc.utf8_length(places.field("places"))).as_py()
             return replace(self, whole=whole, digits=found or 0)
-        span = float(values.max() - values.min())
+        span = min(float(values.max()) - float(values.min()), sys.float_info.max)
         size = span or float(np.abs(values).max()) or 1.0
         # The last decimal place is about a millionth of the range of the column.
         return replace(self, whole=whole, digits=max(0, min(300, 6 - math.floor(math.log10(size)))))

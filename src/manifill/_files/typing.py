@@ -94,7 +94,8 @@ class Reader:
         except pa.ArrowInvalid:
             return None
         if np.isinf(numbers).any():
-            raise self._infinite(column, int(np.flatnonzero(np.isinf(numbers))[0]), known)
+            i = int(np.flatnonzero(np.isinf(numbers))[0])
+            raise self._infinite(column.name, int(np.flatnonzero(~column.missing)[i]), known[i].as_py())
         form = NumberFormat().like(known, numbers)
         if self._decimal == "," and not form.whole:
             return None
@@ -172,6 +173,9 @@ class Reader:
         """The column read by the first of these formats, all of which fit; refused if they disagree."""
         readings = [(one, one.parse(bodies)) for one in complete]
         first, values = readings[0]
+        if np.isinf(values).any():
+            i = int(np.flatnonzero(np.isinf(values))[0])
+            raise self._infinite(column.name, int(np.flatnonzero(column.codes == i)[0]), bodies[i].as_py())
         plain = first.decimal == "." and not first.group
         for _, different in [] if plain or self._decimal else readings[1:]:
             if not np.array_equal(values, different):
@@ -270,11 +274,10 @@ class Reader:
             return replace(column, holds="other", codes=None, note=note)
         return replace(column, labels=distinct.to_pylist())
 
-    def _infinite(self, column: TextColumn, i: int, known: Any) -> InvalidInput:
-        row = int(np.flatnonzero(~column.missing)[i])
+    def _infinite(self, name: str, row: int, cell: str) -> InvalidInput:
         return InvalidInput(
-            f"Numbers must be finite; {self._place.line(row)} of {self._place.file}, column {column.name!r}, "
-            f"is {_shortened(known[i].as_py())}, which is infinite or too large. Correct the cell."
+            f"Numbers must be finite; {self._place.line(row)} of {self._place.file}, column {name!r}, "
+            f"is {_shortened(cell)}, which is infinite or too large. Correct the cell."
         )
 
     def _invalid(self, column: TextColumn, distinct: Any, valid: Mask, invalid: int) -> InvalidInput:
