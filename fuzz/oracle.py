@@ -150,10 +150,9 @@ def agrees(a: Any, b: Any) -> bool:
 def agrees_in_excel(a: Any, b: Any) -> bool:
     """The same for .xlsx files, which hold 15 digits of a number."""
     try:
-        numbers = [float(one) for one in (a, b) if not isinstance(one, bool)]
-        return len(numbers) == 2 and math.isclose(*numbers, rel_tol=1e-15)
+        return agrees(a, b) or math.isclose(float(a), float(b), rel_tol=1e-15)
     except (TypeError, ValueError):
-        return agrees(a, b)
+        return False
 
 
 def agrees_in_type(a: Any, b: Any) -> bool:
