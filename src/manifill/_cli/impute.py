@@ -83,7 +83,7 @@ def run(request: Request, as_json: bool) -> None:
 def _check(request: Request) -> None:
     """Raise, before any work is done, if the request cannot be met."""
     if request.model is not None:
-        names = ("types", "bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
+        names = ("types", "bounds", "time", "save", "report", "draws", "max_sweeps")
         _refuse([name for name in names if getattr(request, name)])
     if request.intervals is not None and not 0 < request.intervals < 1:
         raise InvalidInput(f"--intervals must lie between 0 and 1, such as 0.9; got {request.intervals:g}.")
@@ -129,7 +129,7 @@ def _write(
     request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, began: float
 ) -> None:
     """Write all files; the completed table last, because it may replace the input file."""
-    extra = {} if request.intervals is None else _ends(imputer, request.intervals)
+    extra = {} if request.intervals is None else _ends(request, imputer, table)
     if request.draws:
         drawn = imputer.draws(request.draws, random_state=request.seed)
         for path, one in zip(request.tables_of_draws, drawn, strict=True):
@@ -178,9 +178,9 @@ def _only(fills: Fills, columns: list[str]) -> Fills:
     return {name: fill for name, fill in fills.items() if not columns or name in columns}
 
 
-def _ends(imputer: TableImputer, level: float) -> files.Extra:
+def _ends(request: Request, imputer: TableImputer, table: files.TableFile) -> files.Extra:
     """Two extra columns per filled column: the interval limits, empty where the value is known."""
-    low, high = imputer.intervals(level)
+    low, high = imputer.intervals(request.intervals or 0.9, None if request.model is None else table)
     extra: files.Extra = {}
     for name in low:
         for end, fills in (("low", low), ("high", high)):
@@ -191,7 +191,7 @@ def _ends(imputer: TableImputer, level: float) -> files.Extra:
 def _summary(
     request: Request, imputer: TableImputer, table: files.TableFile, fills: Fills, seconds: float
 ) -> dict[str, Any]:
-    accuracy = {one.column: one for one in imputer.accuracy_} if request.model is None else {}
+    accuracy = {one.column: one for one in imputer.accuracy_}
     columns = []
 
     def skipped(name: Any) -> bool:
@@ -218,12 +218,24 @@ def _summary(
         "draws": [str(path) for path in request.tables_of_draws],
         "rows": len(table),
         "filled": sum(len(rows) for rows, _ in fills.values()),
-        "sweeps": imputer.n_sweeps_,
-        "status": imputer.status_.name.lower(),
-        "explanation": imputer.status_.value,
+        **_ending(request, imputer),
         "seed": request.seed,
         "seconds": round(seconds, 2),
         "columns": columns,
+    }
+
+
+def _ending(request: Request, imputer: TableImputer) -> dict[str, Any]:
+    """How the fit ended; with a model there was none."""
+    if request.model is not None:
+        explanation = "the rows were filled with a saved model"
+        return {"model": str(request.model), "sweeps": None, "status": "model", "explanation": explanation}
+    status = imputer.status_
+    return {
+        "model": None,
+        "sweeps": imputer.n_sweeps_,
+        "status": status.name.lower(),
+        "explanation": status.value,
     }
 
 
@@ -239,7 +251,9 @@ def _say(summary: dict[str, Any]) -> None:
     ratios = [_relative(one) for one in incomplete if one["filled"] and math.isfinite(_relative(one))]
     if ratios:
         change = 1 - sum(ratios) / len(ratios)
-        text += " Tested on known values that were held out, the error is on average "
+        text += " Tested on known values that were held out"
+        text += " when the model was fitted" if summary["model"] else ""
+        text += ", the error is on average "
         text += f"{abs(change):.0%} {'below' if change >= 0 else 'above'} that of filling each column with "
         text += "its mean or most frequent value."
     say(text)

@@ -4,6 +4,7 @@ import datetime
 import math
 import re
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ class TextColumn:
     time_format: str = ""
     declared: bool = False
     type_name: str = "text"
+    _adopted_digits: int | None = None
 
     def plain(self) -> Plain:
         if self.numbers is not None:
@@ -89,8 +91,10 @@ class TextColumn:
             times = [moment(value) for value in values.tolist()]
             return [one.strftime(self.time_format.replace("%Y", f"{one.year:04}")) for one in times]
         if self.holds == "boolean":
-            true = next((label for label in self.labels if label.lower() == "true"), "true")
-            false = next((label for label in self.labels if label.lower() == "false"), "false")
+            words = {label.lower(): label for label in self.labels}
+            like = next(iter(self.labels), "true")
+            case = str.upper if like.isupper() else str.title if like[0].isupper() else str.lower
+            true, false = (words.get(word, case(word)) for word in ("true", "false"))
             return [true if value else false for value in values.tolist()]
         if self.holds == "integer":
             return [str(round(value)) for value in values.tolist()]
@@ -109,9 +113,26 @@ class TextColumn:
         self.numbers = np.full(len(self.missing), np.nan)
         return True
 
+    @property
+    def notation(self) -> dict[str, Any]:
+        """How values of the column are written, for `adopt`."""
+        digits = self._digits() if self.holds == "number" else None
+        labels = self.labels if self.holds == "boolean" else []
+        return {"holds": self.holds, "time_format": self.time_format, "labels": labels, "digits": digits}
+
+    def adopt(self, notation: Mapping[str, Any]) -> None:
+        """Write values like those of another column, if this one has no observed value."""
+        kinds = [("number", "integer"), ("date", "date and time", "time"), ("boolean",)]
+        alike = any(self.holds in kind and notation["holds"] in kind for kind in kinds)
+        if self.missing.all() and alike:
+            self.holds, self.time_format = notation["holds"], notation["time_format"]
+            self.labels, self._adopted_digits = list(notation["labels"]), notation["digits"]
+
     def _digits(self) -> int:
         """Decimal places such that the last one is about a millionth of the range of the column."""
         assert self.numbers is not None
+        if self._adopted_digits is not None:
+            return self._adopted_digits
         known = self.numbers[~self.missing]
         span = float(known.max() - known.min()) if len(known) else 0.0
         size = span or float(np.abs(known).max(initial=1.0)) or 1.0
