@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,21 @@ Observed values lie within √n of the mean. Set by hand, not tuned.
 """
 
 Groups = tuple[tuple[int, ...], ...]
+
+# Entries of a table that are scaled at a time, to need little memory for intermediate results.
+_MANY_ENTRIES = 2**17
+
+
+def _rows_at_a_time(X: Array) -> int:
+    return max(1, _MANY_ENTRIES // max(1, X[:1].size))
+
+
+def _column_parts(shape: tuple[int, ...]) -> list[slice]:
+    """Parts of two or more columns each; numpy sums a single column in another order."""
+    n, d = shape
+    width = max(2, _MANY_ENTRIES // max(1, n))
+    firsts = list(range(0, max(d - 1, 1), width))
+    return [slice(first, last) for first, last in pairwise([*firsts, d])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +61,14 @@ class Scaling:
         """Scaling by the known values; `channel` (d,) are the channels of homogeneous columns, else None."""
         if channel is not None:
             return cls._shared(X, M, channel)
+        weight = np.ones(X.shape[1]) if weight is None else np.array(weight, dtype=np.float64)
+        parts = [cls._of_columns(X[:, part], M[:, part]) for part in _column_parts(X.shape)]
+        magnitude, center, std = (frozen(np.concatenate(one)) for one in zip(*parts, strict=True))
+        return cls(magnitude, center, std, frozen(weight))
+
+    @staticmethod
+    def _of_columns(X: Array, M: Mask) -> tuple[Array, Array, Array]:
+        """Magnitude, center and std of some columns."""
         known = ~M
         count = np.maximum(known.sum(axis=0), 1)
         low = np.min(X, axis=0, initial=np.inf, where=known)
@@ -57,8 +81,7 @@ class Scaling:
         center = np.where(constant & np.isfinite(low), low / magnitude, relative.sum(axis=0) / count)
         deviation = np.where(known, relative - center, 0.0)
         std = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
-        weight = np.ones(X.shape[1]) if weight is None else np.array(weight, dtype=np.float64)
-        return cls(frozen(magnitude), frozen(center), frozen(np.where(constant, 0.0, std)), frozen(weight))
+        return magnitude, center, np.where(constant, 0.0, std)
 
     @classmethod
     def _shared(cls, X: Array, M: Mask, channel: Indices) -> "Scaling":
@@ -96,10 +119,13 @@ class Scaling:
 
         Clipped to ±1e6, so that powers of extreme values in new rows stay finite.
         """
-        step = np.where(self.std > 0, self.scale, 1.0)
-        with np.errstate(over="ignore"):
-            standard = (X / self.magnitude - self.center) / step
-        return np.where(self.std > 0, np.clip(standard, -1e6, 1e6), 0.0)
+        step, standard = np.where(self.std > 0, self.scale, 1.0), np.empty(np.shape(X))
+        for first in range(0, len(X), _rows_at_a_time(standard)):
+            part = slice(first, first + _rows_at_a_time(standard))
+            with np.errstate(over="ignore"):
+                values = (X[part] / self.magnitude - self.center) / step
+            standard[part] = np.where(self.std > 0, np.clip(values, -1e6, 1e6), 0.0)
+        return standard
 
     def restore(self, Z: Array) -> Array:
         """Standardised units → user's units."""
@@ -186,9 +212,11 @@ class Problem:
             rows = np.flatnonzero(~missing.all(axis=1))
         else:
             rows = np.arange(N) if when is None else np.argsort(when, kind="stable")
-        values, M = given[rows].astype(np.float64), missing[rows]
-        scaling = Scaling.of(values, M, weights, shared_scale(layout, d))
-        Z = scaling.standardise(np.where(M, 0.0, values))
+        every_row = when is None and len(rows) == N
+        values, M = (given, missing) if every_row else (given[rows], missing[rows])
+        values64: Array = values.astype(np.float64, copy=False)
+        scaling = Scaling.of(values64, M, weights, shared_scale(layout, d))
+        Z = scaling.standardise(values64)
         Z[M] = 0.0
         problem = cls(
             given=frozen(given),
@@ -353,7 +381,7 @@ def _third_moments(Z: Array, M: Mask) -> tuple[Array, Array]:
 
 
 def _checked_table(X: npt.ArrayLike, layout: Layout | None) -> Table:
-    given = np.array(X)  # a copy: later changes of the caller's array must have no effect
+    given = np.asarray(X) if _is_constant(X) else np.array(X)  # later changes by the caller have no effect
     if given.ndim != 2:
         raise InvalidInput(f"X must have two dimensions, rows and columns; got {given.ndim}.")
     if given.dtype not in (np.float32, np.float64):
@@ -374,6 +402,13 @@ def _checked_table(X: npt.ArrayLike, layout: Layout | None) -> Table:
         empty = np.flatnonzero(missing.all(axis=0)).tolist()
         raise InvalidInput(f"Every column must have an observed value; columns {empty} have none. Drop them.")
     return given
+
+
+def _is_constant(X: object) -> bool:
+    """Whether an array is read-only, and so is the array of which it is a view."""
+    if not isinstance(X, np.ndarray) or X.flags.writeable:
+        return False
+    return X.flags.owndata or (type(X.base) is np.ndarray and _is_constant(X.base))
 
 
 def _checked_bounds(bounds: npt.ArrayLike | None, d: int) -> Array:

@@ -3,7 +3,6 @@
 import os
 import stat
 import threading
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -237,42 +236,6 @@ def test_unsuitable_time_columns_are_explained(name, problem):
     frame = pd.DataFrame({"x": [1.0, None, 3.0], "word": ["a", "b", "a"], "gaps": [1.0, 2.0, None]})
     with pytest.raises(InvalidInput, match=problem):
         TableImputer(time=name).fit(frame)
-
-
-class TestModelFiles:
-    @pytest.fixture(scope="class")
-    @staticmethod
-    def model(tmp_path_factory):
-        path = tmp_path_factory.mktemp("model") / "m.model"
-        t = np.linspace(0, 6, 60)
-        frame = pd.DataFrame({"x": np.sin(t), "k": np.where(t < 3, "a", "b")})
-        frame.loc[::7, "x"] = np.nan
-        TableImputer(random_state=0).fit(frame).save(path)
-        return path.read_bytes()
-
-    @pytest.mark.parametrize("seed", range(60))
-    def test_damaged_files_are_refused_or_work(self, model, tmp_path, seed):
-        rng = np.random.default_rng(seed)
-        content = bytearray(model)
-        if seed % 3 == 0:
-            content = content[: rng.integers(len(content))]
-        else:
-            for place in rng.integers(len(content), size=1 + seed % 5):
-                content[place] ^= int(rng.integers(1, 256))
-        (tmp_path / "x.model").write_bytes(content)
-        try:
-            loaded = TableImputer.load(tmp_path / "x.model")
-        except InvalidInput:
-            return
-        filled = loaded.transform(pd.DataFrame({"x": [np.nan], "k": ["a"]}))
-        assert filled["k"][0] == "a"
-
-    def test_members_that_the_manifest_does_not_name_are_not_unpacked(self, model, tmp_path, monkeypatch):
-        path = tmp_path / "x.model"
-        path.write_bytes(model)
-        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("bomb.npy", bytes(2**26))
-        assert TableImputer.load(path, max_bytes=2**20).n_features_in_ == 2
 
 
 class TestMasksAndVideo:

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 from manifill import IGHImputer, TableImputer
+from manifill._problem import Problem
+from manifill._validation.holdout import distance_bins, distance_bins_of_new_rows
 from manifill.errors import InvalidInput
 
 
@@ -114,23 +116,31 @@ def test_rows_are_needed_after_loading(imputers):
     assert len(loaded.intervals(0.9, none)[0]) == len(loaded.deviations(none)) == 0
 
 
-def test_new_rows_in_time_have_wider_intervals_far_from_known_values(tmp_path):
+def test_loaded_model_of_rows_in_time_gives_the_same_to_the_bit(tmp_path):
     rng = np.random.default_rng(0)
-    t = np.arange(300.0)
     walk = np.cumsum(rng.standard_normal((300, 2)), axis=0)
-    frame = pd.DataFrame({"t": t, "x": walk[:, 0], "y": walk[:, 1]})
-    for first in range(20, 300, 40):
-        frame.loc[first : first + 16, "x"] = np.nan
-    frame = frame.mask(np.column_stack([np.zeros(300, bool), rng.random((300, 2)) < 0.1]))
-    imputer = TableImputer(time="t", random_state=0).fit(frame)
+    frame = pd.DataFrame({"t": np.arange(300.0), "x": walk[:, 0], "y": walk[:, 1]})
+    frame[["x", "y"]] = frame[["x", "y"]].mask(rng.random((300, 2)) < 0.2)
+    imputer = TableImputer(time="t", random_state=0).fit(frame.drop(index=range(100, 200, 10)))
     imputer.save(tmp_path / "m")
-    new = pd.DataFrame({"t": [50.5, 108.5], "x": [np.nan, np.nan], "y": [walk[50, 1], walk[108, 1]]})
-    widths = []
-    for one in (imputer, TableImputer.load(tmp_path / "m")):
-        low, high = one.intervals(0.9, new)
-        widths.append((high["x"] - low["x"]).tolist())
-    assert widths[0] == widths[1]
-    assert 0 < widths[0][0] < 0.7 * widths[0][1]
+    new = pd.DataFrame({"t": np.arange(100.0, 200, 10), "x": np.nan, "y": walk[100:200:10, 1]})
+    low, high = imputer.intervals(0.9, new)
+    for one, other in zip((low, high), TableImputer.load(tmp_path / "m").intervals(0.9, new), strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    assert ((low["x"] < walk[100:200:10, 0]) & (walk[100:200:10, 0] < high["x"])).mean() >= 0.7
+    assert (high["x"] - low["x"]).max() < 2 * walk[:, 0].std()
+
+
+def test_new_rows_have_the_distances_to_known_entries_of_rows_between_the_fitted_ones():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((80, 3)) < 0.6, np.nan, rng.standard_normal((80, 3)))
+    X[20] = X[50] = X[79] = np.nan
+    times = np.arange(80.0)
+    everything, new = Problem.of(X, moments=times), np.array([20, 50, 79])
+    fitted = Problem.of(np.delete(X, new, axis=0), moments=np.delete(times, new))
+    expected = distance_bins(everything, everything.M, everything.M)[new]
+    found = distance_bins_of_new_rows(fitted, np.ones((3, 3), bool), times[new])
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_arrays_of_new_rows():

@@ -102,7 +102,7 @@ def run(request: Request, as_json: bool) -> None:
 def _check(request: Request) -> None:
     """Raise, before any work is done, if the request cannot be met."""
     if request.model is not None:
-        names = ("bounds", "time", "save", "report", "draws", "intervals", "max_sweeps")
+        names = ("bounds", "time", "save", "report", "draws", "max_sweeps")
         formats = all(kind.startswith("date:") for kind in request.types.values())
         _refuse([*([] if formats else ["types"]), *(name for name in names if getattr(request, name))])
     if request.intervals is not None and not 0 < request.intervals < 1:
@@ -155,7 +155,7 @@ def _write(
     request: Request, imputer: TableImputer, table: files.FrameFile, fills: Fills, began: float
 ) -> None:
     """Write all files; they appear together, or none does."""
-    extra = {} if request.intervals is None else _ends(imputer, request.intervals)
+    extra = {} if request.intervals is None else _ends(request, imputer, table)
     with ending.outputs():
         if request.draws:
             drawn = imputer.draws(request.draws, random_state=request.seed)
@@ -206,9 +206,9 @@ def _only(fills: Fills, columns: list[str]) -> Fills:
     return {name: fill for name, fill in fills.items() if not columns or name in columns}
 
 
-def _ends(imputer: TableImputer, level: float) -> files.Extra:
+def _ends(request: Request, imputer: TableImputer, table: files.FrameFile) -> files.Extra:
     """Two extra columns per filled column: the interval limits, empty where the value is known."""
-    low, high = imputer.intervals(level)
+    low, high = imputer.intervals(request.intervals or 0.9, None if request.model is None else table)
     extra: files.Extra = {}
     for name in low:
         for end, fills in (("low", low), ("high", high)):
@@ -252,7 +252,7 @@ def _show_plan(request: Request, table: files.FrameFile, fields: Fields, as_json
 def _summary(
     request: Request, imputer: TableImputer, table: files.FrameFile, fills: Fills, seconds: float
 ) -> dict[str, Any]:
-    accuracy = {one.column: one for one in imputer.accuracy_} if request.model is None else {}
+    accuracy = {one.column: one for one in imputer.accuracy_}
     columns = []
 
     def skipped(name: Any) -> bool:
@@ -280,13 +280,25 @@ def _summary(
         "draws": [str(path) for path in request.tables_of_draws],
         "rows": len(table),
         "filled": sum(len(rows) for rows, _ in fills.values()),
-        "sweeps": imputer.n_sweeps_,
-        "status": imputer.status_.name.lower(),
-        "explanation": imputer.status_.value,
+        **_ending(request, imputer),
         "seed": request.seed,
         "seconds": round(seconds, 2),
         "columns": columns,
         "measured": MEASURED if accuracy else None,
+    }
+
+
+def _ending(request: Request, imputer: TableImputer) -> dict[str, Any]:
+    """How the fit ended; with a model there was none."""
+    if request.model is not None:
+        explanation = "the rows were filled with a saved model"
+        return {"model": str(request.model), "sweeps": None, "status": "model", "explanation": explanation}
+    status = imputer.status_
+    return {
+        "model": None,
+        "sweeps": imputer.n_sweeps_,
+        "status": status.name.lower(),
+        "explanation": status.value,
     }
 
 

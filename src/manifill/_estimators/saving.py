@@ -2,18 +2,16 @@
 
 New rows are filled from the training rows, so the file contains the training data as numbers.
 
-A file is a zip archive of NumPy arrays without pickles. One array, `manifest`, is JSON text: format number,
-version of manifill, and the fitted objects. Objects are stored by class name, from a fixed list, and by their
-fields; arrays inside them are stored as separate members of the archive.
+A file is a zip archive of NumPy arrays without pickles (`archive`). One array, `manifest`, is JSON text:
+format number, version of manifill, and the fitted objects. Objects are stored by class name, from a fixed
+list, and by their fields; arrays inside them are stored as separate members of the archive.
 
 Why not skops: it stores module paths, so moving a class would break saved models; it cannot refuse a file
 by its size before reading it; and it would be one more dependency for the same number of lines.
 """
 
 import dataclasses
-import json
-import zipfile
-from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from manifill._arrays import Array, frozen
+from manifill._checks import require_number
+from manifill._estimators import archive, checking
 from manifill._files import atomic_write
 from manifill._fillers import Fill, Run, Status, SweepRecord
 from manifill._fillers.field import FieldFill, FieldFiller
@@ -39,6 +39,9 @@ from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Order
 FORMAT = 4
 """Increased when an older manifill could not read the files of this one."""
 
+# Most sweeps over new rows that a file may ask for.
+_MAX_SWEEPS = 100_000
+
 _KNOWN = {
     known.__name__: known
     for known in (
@@ -52,7 +55,7 @@ _KNOWN = {
 }
 
 
-def save(path: Path, fields: Fields, fitted: Fitted, tol: float) -> None:
+def save(path: Path, fields: Fields, fitted: Fitted, tol: float, notations: dict[str, Any]) -> None:
     """Write everything that filling new rows needs; the file is complete or not there."""
     invalid = [field.name for field in fields if not isinstance(field.name, str | int)]
     if invalid:
@@ -80,12 +83,12 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float) -> None:
         "tol": tol,
         "evidence": fitted.evidence,
         "accuracy": fitted.accuracy,
+        "notations": notations,
     }
     arrays: dict[str, Any] = {}
     manifest = {"format": FORMAT, "version": version("manifill"), "content": _to_json(content, arrays)}
-    text = np.frombuffer(json.dumps(manifest).encode(), dtype=np.uint8)
     with atomic_write(path, "wb") as file:
-        np.savez_compressed(file, manifest=text, **arrays)
+        archive.write(file, manifest, arrays)
 
 
 def _sweep_fills(fitted: Fitted) -> dict[str, Any]:
@@ -99,29 +102,46 @@ def _sweep_fills(fitted: Fitted) -> dict[str, Any]:
     return fills
 
 
-def load(path: Path, max_bytes: int) -> tuple[Fields, Fitted, float]:
+Loaded = tuple[Fields, Fitted, float, dict[str, Any]]
+"""Columns, fitted objects, tolerance, and how values of columns are written."""
+
+
+def load(path: Path, max_bytes: int) -> Loaded:
     """Read a file that `save` wrote; raise `InvalidInput` for any other.
 
-    `max_bytes` limits the unpacked size of what is read, since a small archive can unpack to any size.
+    `max_bytes` limits the memory of what is read, since a small archive can unpack to any size.
     """
+    require_number("max_bytes", max_bytes, least=1, whole=True)
     if not path.is_file():
         raise InvalidInput(f"There is no file {path}.")
     try:
-        content = _read(path, max_bytes)
-        fields = Fields(content["fields"])
-        fitted = _fitted(content)
-        width = fields[-1].columns.stop
-        if np.shape(fitted.fill.Z) != fitted.problem.shape or width != fitted.problem.shape[1]:
-            raise ValueError("the parts of the model do not belong together")
-        return fields, fitted, float(content["tol"])
-    except _Refused as error:
+        manifest, arrays = archive.read(path, max_bytes, partial(_check_format, path))
+        content = _from_json(manifest["content"], arrays)
+        del manifest, arrays
+        return _loaded(content)
+    except archive.Refused as error:
         raise InvalidInput(str(error)) from None
+    except MemoryError:
+        raise InvalidInput(f"There is not enough memory to load {path}.") from None
     except Exception as error:  # a damaged file can fail anywhere: zlib, JSON, NumPy, our own checks
         raise InvalidInput(f"{path} is damaged, or no model of manifill's; save it again.") from error
 
 
+def _loaded(content: dict[str, Any]) -> Loaded:
+    fields, notations = Fields(content["fields"]), content.get("notations", {})
+    tol, max_sweeps = content["tol"], content["max_sweeps"]
+    require_number("tol", tol, least=0)
+    require_number("max_sweeps", max_sweeps, least=1, most=_MAX_SWEEPS, whole=True)
+    checking.check_fields(fields, content["problem"]["X"])
+    checking.check_notations(fields, notations)
+    fitted = _fitted(content)
+    checking.check_fitted(fitted, fields)
+    return fields, fitted, float(tol), notations
+
+
 def _fitted(content: dict[str, Any]) -> Fitted:
-    problem = Problem.of(**content["problem"])
+    given = content.pop("problem")
+    problem = Problem.of(given.pop("X"), **given)
     trace, status = content["trace"], Status[content["status"]]
     fill = Fill(problem, frozen(content["Z"]), trace, status)
     fillers: list[Any] = [FieldFiller((COLUMNS,))]
@@ -141,60 +161,26 @@ def _fill_of(problem: Problem, name: str, saved: dict[str, Any], fill: Fill) -> 
     """The fill of a sweep; one with lag features also has their columns."""
     swept_problem = with_lags(problem) if name == LaggedSweeper.name else problem
     Z = frozen(saved["Z"])
-    if Z.shape != swept_problem.shape:
-        raise ValueError
+    checking.check_table(Z, swept_problem.shape)
+    checking.check_blocks(saved["blocks"], swept_problem)
+    require_number("seed", saved["seed"], least=0, whole=True)
     swept = SweepFill(swept_problem, Z, fill.trace, fill.status, name, saved["blocks"], saved["seed"])
     return swept if swept_problem is problem else LagFill(problem, Z[:, : problem.shape[1]], inner=swept)
 
 
-class _Refused(Exception):
-    """A file that is not read, with the reason."""
-
-
-def _read(path: Path, max_bytes: int) -> dict[str, Any]:
-    """The content of a file. Only members that the manifest names are unpacked."""
-    with zipfile.ZipFile(path) as archive:
-        sizes = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}
-    with np.load(path, allow_pickle=False) as archive:
-        _limit(path, [sizes["manifest"]], max_bytes)
-        manifest = json.loads(archive["manifest"].tobytes().decode())
-        form = manifest["format"]
-        if form != FORMAT:
-            raise _Refused(
-                f"{path} was written by manifill {manifest.get('version')} in format {form}; this is "
-                f"manifill {version('manifill')}, which reads format {FORMAT}. Save the model again with it."
-            )
-        keys = set(_array_keys(manifest["content"]))
-        _limit(path, [sizes[key] for key in keys], max_bytes)
-        arrays = {key: archive[key] for key in keys}
-    content: dict[str, Any] = _from_json(manifest["content"], arrays)
-    return content
-
-
-def _limit(path: Path, sizes: list[int], max_bytes: int) -> None:
-    if sum(sizes) > max_bytes:
-        raise _Refused(
-            f"{path} unpacks to {sum(sizes):,} bytes, and at most {max_bytes:,} are read. If you trust the "
-            "file, load it in Python with a larger max_bytes."
+def _check_format(path: Path, manifest: Any) -> None:
+    form = manifest["format"]
+    if form != FORMAT:
+        raise archive.Refused(
+            f"{path} was written by manifill {manifest.get('version')} in format {form}; this is manifill "
+            f"{version('manifill')}, which reads format {FORMAT}. Save the model again with it."
         )
-
-
-def _array_keys(data: Any) -> Iterator[str]:
-    """The names of the arrays in JSON data that `_to_json` made."""
-    if isinstance(data, dict) and "array" in data:
-        yield data["array"]
-    elif isinstance(data, dict):
-        for value in data.values():
-            yield from _array_keys(value)
-    elif isinstance(data, list):
-        for value in data:
-            yield from _array_keys(value)
 
 
 def _to_json(value: Any, arrays: dict[str, Array]) -> Any:
     """A value as JSON data; arrays in it are added to `arrays` and stored by their key."""
     if isinstance(value, np.ndarray):
-        key = f"array{len(arrays)}"
+        key = next((key for key, one in arrays.items() if one is value), f"array{len(arrays)}")
         arrays[key] = value
         return {"array": key}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -222,7 +208,9 @@ def _from_json(data: Any, arrays: dict[str, Array]) -> Any:
         return arrays[data["array"]]
     if "class" in data:
         fields = {key: _from_json(one, arrays) for key, one in data["fields"].items()}
-        return _KNOWN[data["class"]](**fields)
+        known = _KNOWN[data["class"]]
+        checking.check_types(known, fields)
+        return known(**fields)
     if "dict" in data:
         return {key: _from_json(one, arrays) for key, one in data["dict"].items()}
     return tuple(_from_json(one, arrays) for one in data["tuple"])

@@ -193,7 +193,19 @@ class TableImputer(TransformerMixin, BaseEstimator):
         if absent:
             raise InvalidInput(f"New rows must have the columns of the fit; missing columns: {absent}.")
         table = _with_fitted_kinds(table, self._encoding) if len(table) else table
+        for name, notation in self._notations().items():
+            column: Any = table.column(name) if name in table.names else None
+            if hasattr(column, "adopt"):
+                column.adopt(notation)
         return table, self._encoding.encode(table), self._encoding.moments(table)
+
+    def _notations(self) -> dict[Any, Any]:
+        """How values of the columns of a text file were written at the fit."""
+        if not hasattr(self, "_table"):
+            return dict(self._loaded_notations)
+        columns = ((field.name, self._table.column(field.name)) for field in self._encoding)
+        found = {name: getattr(column, "notation", None) for name, column in columns}
+        return {name: notation for name, notation in found.items() if notation is not None}
 
     def _rows(self, X: Any) -> tuple[Source, Rows]:
         """The rows of the fit, or new rows, with their fill and its expected errors."""
@@ -313,7 +325,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         from manifill._estimators import saving
 
         check_is_fitted(self)
-        saving.save(Path(path), self.fields_, self.imputer_.result_, self.imputer_.tol)
+        saving.save(Path(path), self.fields_, self.imputer_.result_, self.imputer_.tol, self._notations())
 
     @classmethod
     def load(cls, path: Any, *, max_bytes: int = 2**30) -> Self:
@@ -328,8 +340,9 @@ class TableImputer(TransformerMixin, BaseEstimator):
         """
         from manifill._estimators import saving
 
-        fields, fitted, tol = saving.load(Path(path), max_bytes)
+        fields, fitted, tol, notations = saving.load(Path(path), max_bytes)
         self = cls()
+        self._loaded_notations = notations
         self.fields_, self._encoding = fields, Encoding(fields)
         self.imputer_ = IGHImputer._from_fitted(fitted, tol)
         self.n_features_in_ = len(fields)

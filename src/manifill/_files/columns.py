@@ -1,6 +1,7 @@
 """Columns of text cells: what they hold is inferred from all their distinct cells at once."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 
 from manifill._arrays import Array, Mask
 from manifill._files.dates import TimeFormat
-from manifill._files.formats import FlagFormat, Format, NumberFormat
+from manifill._files.formats import GROUPS, FlagFormat, Format, NumberFormat
 from manifill.tables.variables import Plain
 
 _ARROW = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "time": pa.time64("us")}
@@ -61,6 +62,17 @@ class TextColumn:
         """Values as cells of the column."""
         return [str(value) for value in values.tolist()] if self.format is None else self.format.write(values)
 
+    @property
+    def notation(self) -> dict[str, Any] | None:
+        """How its cells are written, as plain values for `format_of`; None for labels."""
+        return None if self.format is None else {"format": type(self.format).__name__, **asdict(self.format)}  # type: ignore[call-overload]
+
+    def adopt(self, notation: Mapping[str, Any]) -> None:
+        """Write values as another column was written, if this one has no observed value to tell."""
+        form = format_of(notation)
+        if self.missing.all() and type(self.format) is type(form):
+            self.format, self.holds = form, form.holds
+
     def empty_as(self, kind: str) -> "TextColumn":
         """The column, of which nothing is known, as one of this kind."""
         patterns = {"date": "%Y-%m-%d", "date and time": "%Y-%m-%d %H:%M:%S", "time": "%H:%M:%S"}
@@ -104,3 +116,29 @@ class TextColumn:
         if self._as_cells:
             return np.array(self.written(values), dtype=object)
         return np.array([int(one) for one in values], dtype=object) if self.numbers is None else values
+
+
+_FORMATS: dict[str, Any] = {
+    "NumberFormat": NumberFormat(),
+    "FlagFormat": FlagFormat(),
+    "TimeFormat": TimeFormat("%Y"),
+}
+
+
+def format_of(notation: Mapping[str, Any]) -> Format:
+    """The format that `TextColumn.notation` describes; ValueError if it describes none."""
+    values = dict(notation)
+    example = _FORMATS.get(values.pop("format", ""))
+    if example is None or set(values) != set(asdict(example)):
+        raise ValueError("a format of cells")
+    for name, default in asdict(example).items():
+        value = values[name]
+        fits = len(value) <= 100 if isinstance(value, str) else 0 <= value <= 300
+        if type(value) is not type(default) or not fits:
+            raise ValueError(f"{name} of a format of cells")
+    form: Format = type(example)(**values)
+    if isinstance(form, TimeFormat) and TimeFormat.given(form.pattern) is None:
+        raise ValueError("the pattern of a format of times")
+    if isinstance(form, NumberFormat) and (form.decimal not in (".", ",") or form.group not in GROUPS):
+        raise ValueError("the separators of a format of numbers")
+    return form

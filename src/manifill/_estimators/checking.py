@@ -1,0 +1,169 @@
+"""Checks of the parts of a saved model: types, shapes and ranges, so that a model that loads also works.
+
+They raise any exception; `saving.load` turns all of them into one message.
+"""
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from manifill._fillers import SweepRecord
+from manifill._problem import Problem
+from manifill._result import Fitted
+from manifill._validation import ColumnAccuracy, Evidence
+from manifill.kernels import Kernel
+from manifill.kernels.bandwidth import Bandwidth, Fixed, LogSumSlope, MedianDistance, NeighborDistance
+from manifill.solvers import Landmarks, Local, Ridge
+from manifill.solvers.base import Solver
+from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Ordered, Quantity, Untouched
+from manifill.tables.times import TIMES
+from manifill.tables.variables import Variable
+
+_VARIABLES = (Category, Cyclic, Flag, Moment, Ordered, Quantity, Untouched)
+_KINDS: dict[Any, tuple[type, ...]] = {
+    Bandwidth: (Fixed, MedianDistance, NeighborDistance, LogSumSlope),
+    Kernel: (Kernel,),
+    Solver: (Ridge,),
+    Landmarks: (Landmarks,),
+    Local: (Local,),
+    Variable: _VARIABLES,
+}
+_SCALARS = (bool, int, float, str, type(None))
+# More than any table has, and few enough to count.
+_MAX_BINS = 10_000
+# Standardised values lie within 1e6, see `Scaling.standardise`.
+_MAX_STANDARDISED = 1e7
+# Held-out values and weights are smaller, see `hold_out`.
+_MAX_HELD_OUT = 1e14
+
+
+def check_types(known: type, fields: Mapping[str, Any]) -> None:
+    """Raise TypeError if a value of a class cannot be what the class declares."""
+    hints = get_type_hints(known)
+    for field in dataclasses.fields(known):
+        if field.name in fields and not _fits(fields[field.name], hints[field.name]):
+            raise TypeError(field.name)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Does a value have a declared type? Types other than scalars, unions and tuples are not looked at."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is tuple:
+        repeated = len(parts) == 2 and parts[1] is Ellipsis
+        each = [parts[0]] * len(value) if isinstance(value, tuple) and repeated else parts
+        return isinstance(value, tuple) and len(value) == len(each) and all(map(_fits, value, each))
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray) and value.ndim == 1
+    if hint in (int, float):
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    if hint in (bool, str, type(None)):
+        return isinstance(value, hint)
+    if hint in _KINDS:
+        return isinstance(value, _KINDS[hint])
+    return hint is Any or not isinstance(value, _SCALARS)
+
+
+def check_fields(fields: Fields, X: Any) -> None:
+    """Raise if the columns do not belong to the encoded table."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or X.shape[1] < 1:
+        raise ValueError("no table")
+    first, names = 0, set()
+    for field in fields:
+        if not isinstance(field, Field) or not isinstance(field.variable, _VARIABLES) or field.first != first:
+            raise ValueError("the columns do not follow each other")
+        step, offset, start = (getattr(field.variable, name, 0.0) for name in ("step", "offset", "first"))
+        if not (0 <= step < np.inf and 0 <= offset < np.inf and np.isfinite(start)):
+            raise ValueError("numbers of a column")
+        if not 0 < getattr(field.variable, "period", 1.0) < np.inf:
+            raise ValueError("period")
+        levels = getattr(field.variable, "levels", ("one",))
+        if (
+            not levels
+            or len(set(levels)) < len(levels)
+            or not all(isinstance(one, _SCALARS) for one in levels)
+        ):
+            raise ValueError("levels")
+        if isinstance(field.variable, Moment) and field.kind not in (*TIMES, "integer", "number"):
+            raise ValueError("times")
+        if not isinstance(field.name, str | int):
+            raise TypeError("names")
+        names.add((type(field.name), field.name))
+        first += field.variable.width
+    if first != X.shape[1] or len(names) < len(fields):
+        raise ValueError("the columns do not belong to the table")
+
+
+def check_notations(fields: Fields, notations: Mapping[str, Any]) -> None:
+    """Raise if what says how values are written is not as `TextColumn.notation` has it."""
+    if not notations:
+        return
+    from manifill._files.columns import format_of  # imports pyarrow
+
+    names = {field.name for field in fields}
+    for name, one in notations.items():
+        if name not in names:
+            raise ValueError("notation")
+        format_of(one)
+
+
+def check_table(Z: Any, shape: tuple[int, ...]) -> None:
+    """Raise unless Z is a table of this shape in standardised units."""
+    if not isinstance(Z, np.ndarray) or Z.shape != shape or Z.dtype.kind != "f":
+        raise ValueError("a table")
+    if not (-_MAX_STANDARDISED <= Z.min(initial=0.0) <= Z.max(initial=0.0) <= _MAX_STANDARDISED):  # nor NaN
+        raise ValueError("values of a table")
+
+
+def check_blocks(blocks: Any, problem: Problem) -> None:
+    """Raise unless every block is an array of columns, and no column is in two."""
+    for block in blocks:
+        if not isinstance(block, np.ndarray) or block.ndim != 1 or block.dtype.kind != "i" or not block.size:
+            raise ValueError("blocks")
+    columns = np.concatenate([np.zeros(0, dtype=np.intp), *blocks])
+    if len(np.unique(columns)) < len(columns) or not _within(columns, problem.shape[1]):
+        raise ValueError("blocks")
+
+
+def check_fitted(fitted: Fitted, fields: Fields) -> None:
+    """Raise if the parts of a fitted model do not belong together."""
+    problem = fitted.problem
+    check_table(fitted.fill.Z, problem.shape)
+    if not ((problem.scaling.weight > 1e-9) & (problem.scaling.weight < 1e9)).all():
+        raise ValueError("weights of columns")
+    _check_evidence(fitted.evidence, *problem.shape)
+    if not fitted.fill.trace or not all(isinstance(one, SweepRecord) for one in fitted.fill.trace):
+        raise ValueError("trace")
+    if not all(isinstance(one, ColumnAccuracy) for one in fitted.accuracy):
+        raise ValueError("accuracy")
+    if len(fitted.accuracy) != problem.shape[1] or (fitted.sweeper is not None and not fitted.fills):
+        raise ValueError("accuracy or fills")
+    if (problem.moments is None) == any(isinstance(field.variable, Moment) for field in fields):
+        raise ValueError("times")
+    for component in fitted.ensemble.components:
+        if not isinstance(component.kernel, Kernel) or not 0 < component.weight < np.inf:
+            raise ValueError("components")
+    check_table(np.asarray(fitted.ensemble.shrinkage_of(np.arange(problem.shape[1]))), problem.shape[1:])
+    for numbers in (fitted.weights, fitted.filler_errors):
+        if not all(isinstance(one, float | int) for one in numbers.values()):
+            raise TypeError("weights")
+
+
+def _check_evidence(evidence: Evidence, n: int, d: int) -> None:
+    each = (evidence.rows, evidence.columns, evidence.found, evidence.truth, evidence.weight, evidence.place)
+    finite = all((np.abs(one) < _MAX_HELD_OUT).all() for one in (*each, evidence.shrinkage))
+    if len({one.shape for one in each}) > 1 or evidence.shrinkage.shape != (d,) or not finite:
+        raise ValueError("evidence")
+    indices = ((evidence.rows, n), (evidence.columns, d), (evidence.place, _MAX_BINS))
+    if not all(one.dtype.kind == "i" and _within(one, limit) for one, limit in indices):
+        raise ValueError("positions of held-out entries")
+    if (evidence.weight < 0).any() or not 0 <= evidence.share < 1:
+        raise ValueError("weights of held-out entries")
+
+
+def _within(indices: Any, limit: int) -> bool:
+    return bool(((indices >= 0) & (indices < limit)).all())
