@@ -82,9 +82,9 @@ def claims(table: pd.DataFrame, mask: pd.DataFrame) -> list[dict[str, Any]]:
     found = []
     for name in table:
         missing = mask[name].to_numpy()
-        if table[name].dtype.kind != "f" or not missing.any():
-            continue
-        truth, std = table[name].to_numpy()[missing], float(table[name].std()) or 1.0
+        if table[name].dtype.kind != "f" or not missing.any() or table[name].nunique() < 2:
+            continue  # a column that is constant by chance has no error to claim
+        truth, std = table[name].to_numpy()[missing], float(table[name].std())
         values, lower, upper = (one[name].to_numpy(float)[missing] for one in (filled, low, high))
         found.append(
             {

@@ -5,10 +5,10 @@ random, MAR), held-out entries lie elsewhere than the missing ones, and their er
 scores correct that (Rosenbaum and Rubin 1984): a linear score tells how likely an entry is missing given the
 rest of its row, entries are sorted into strata by score, and each known entry gets the odds of its stratum.
 
-Claimed over true error (`accuracy_`) with 30 % MAR, on the tables gauss and circle of `benchmarks/claims.py`,
-seeds 100 to 119: .80 and .85 without weights, 1.02 and .96 with these weights, 1.02 and .97 with the true
-odds. Eight strata, squared features, and strata for each column were no better. Odds by the number of missing
-entries in the row alone gave .92 and .85.
+Claimed over true error (`accuracy_`) with 30 % MAR in a prototype (docs/notes/choosing.md), on tables like
+gauss and circle of `benchmarks/claims.py`, twenty seeds: .80 and .85 without weights, 1.02 and .96 with these
+weights, 1.02 and .97 with the true odds. Eight strata, squared features, and strata for each column were no
+better. Odds by the number of missing entries in the row alone gave .92 and .85.
 """
 
 import numpy as np
