@@ -22,7 +22,8 @@ from manifill._arrays import Array, Mask
 from manifill._fillers import Run
 from manifill._fillers.field import FieldFill, FieldFiller
 from manifill._fillers.sweep import Ensemble, Ledger
-from manifill._problem import Groups, Problem
+from manifill._ordering import Groups
+from manifill._problem import Problem
 from manifill._threads import Workers
 from manifill._validation import Errors
 from manifill.kernels import Pairs

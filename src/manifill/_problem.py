@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill._arrays import Array, Indices, Mask, Table, frozen, to_numpy
+from manifill._ordering import Groups, group_order, row_order
 from manifill.errors import InvalidInput
 from manifill.layouts import Layout, shared_scale
 
@@ -19,7 +20,6 @@ DIVERGED = 1e4
 Observed values lie within √n of the mean. Set by hand, not tuned.
 """
 
-Groups = tuple[tuple[int, ...], ...]
 
 # Entries of a table that are scaled at a time, to need little memory for intermediate results.
 _MANY_ENTRIES = 2**17
@@ -193,6 +193,9 @@ class Problem:
         layout : geometry of the columns.
         moments : (N,), finite, times of the rows, in any unit and order.
         order : problem of a table with the same rows and columns, whose order of rows and groups is kept.
+            Without it, rows (if they have no times) and groups are sorted by their values. Then random
+            choices, such as which entries are held out, do not depend on the order, units and signs in which
+            the table was given.
         """
         given = _checked_table(X, layout)
         missing = np.isnan(given)
@@ -218,36 +221,28 @@ class Problem:
         scaling = Scaling.of(values64, M, weights, shared_scale(layout, d))
         Z = scaling.standardise(values64)
         Z[M] = 0.0
-        problem = cls(
+        del values, values64  # large
+        all_groups = _complete_groups(groups or (), d)
+        if order is not None:
+            all_groups = order.groups
+        elif layout is None:
+            all_groups = group_order(all_groups, Z, M, d - n_context)
+        if layout is None and when is None:
+            same = None if order is None else np.searchsorted(rows, order.rows[np.isin(order.rows, rows)])
+            arranged = row_order(Z, M) if same is None else same
+            rows, Z, M = rows[arranged], Z[arranged], M[arranged]
+        return cls(
             given=frozen(given),
             rows=frozen(rows),
             scaling=scaling,
             Z=frozen(Z),
             M=frozen(M),
             bounds=frozen(limits),
-            groups=_complete_groups(groups or (), d),
+            groups=all_groups,
             n_context=n_context,
             layout=layout,
             moments=when,
         )
-        return problem if layout is not None else problem._arranged(order)
-
-    def _arranged(self, order: "Problem | None") -> "Problem":
-        """The problem with rows and groups in the order of another one, or of `row_order` and `group_order`.
-
-        Then random choices, such as which entries are held out, do not depend on the order, units and signs
-        in which the table was given.
-        """
-        own = self.shape[1] - self.n_context
-        groups = group_order(self.groups, self.Z, self.M, own) if order is None else order.groups
-        if self.moments is not None:  # sorted by time
-            return replace(self, groups=groups)
-        if order is None:
-            arranged = row_order(self.Z, self.M)
-        else:
-            arranged = np.searchsorted(self.rows, order.rows[np.isin(order.rows, self.rows)])
-        Z, M = frozen(self.Z[arranged]), frozen(self.M[arranged])
-        return replace(self, rows=frozen(self.rows[arranged]), Z=Z, M=M, groups=groups)
 
     def like(self, given: Table, **changes: Any) -> "Problem":
         """The problem with another table, standardised anew, and other settings if given in `changes`."""
@@ -337,47 +332,6 @@ class Problem:
         largest = np.finfo(given.dtype).max
         fill = np.clip(np.clip(self.scaling.restore(Z), *self.bounds), -largest, largest)
         return np.where(np.isnan(given), fill.astype(given.dtype), given)
-
-
-# Decimal places of the numbers that rows and columns are sorted by: rounding errors of sums are smaller.
-_SORTED_PLACES = 9
-
-
-def row_order(Z: Array, M: Mask) -> Indices:
-    """Indices that sort rows by a number that the order, units and signs of the columns do not affect.
-
-    The number is Σ_j m_j · s_j · z_ij, with m_j the mean of |z|³ in column j, and s_j the sign of the sum of
-    z³ in it. Rows with equal numbers keep their order.
-    """
-    third, sign = _third_moments(Z, M)
-    entries = np.where(sign == 0, np.abs(Z), sign * Z)
-    number = np.where(M, -1.0, entries) @ third
-    return np.argsort(np.round(number, _SORTED_PLACES), kind="stable")
-
-
-def group_order(groups: Groups, Z: Array, M: Mask, own: int) -> Groups:
-    """The groups, sorted by numbers that the order of the rows, units and signs do not affect.
-
-    These are the number of missing entries, and the means of |z|³. Columns from `own` on are last, and
-    constant columns, in which nothing is learned, just before them. Equal groups keep their order.
-    """
-    third, _ = _third_moments(Z, M)
-    constant = ~(Z != 0).any(axis=0)
-
-    def key(group: tuple[int, ...]) -> tuple[float, ...]:
-        columns = list(group)
-        moment = round(float(third[columns].sum()), _SORTED_PLACES)
-        return group[0] >= own, bool(constant[columns].all()), int(M[:, columns].sum()), moment
-
-    return tuple(sorted(groups, key=key))
-
-
-def _third_moments(Z: Array, M: Mask) -> tuple[Array, Array]:
-    """(d,), mean of |z|³ of the known entries, and the sign of the mean of z³; 0 if that is below 1e-9."""
-    count = np.maximum((~M).sum(axis=0), 1)
-    cubes = Z**3
-    mean = cubes.sum(axis=0) / count
-    return np.abs(cubes).sum(axis=0) / count, np.where(np.abs(mean) < 1e-9, 0.0, np.sign(mean))
 
 
 def _checked_table(X: npt.ArrayLike, layout: Layout | None) -> Table:

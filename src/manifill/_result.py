@@ -15,7 +15,8 @@ from manifill._fillers import Extension, Fill, Filler, Run
 from manifill._fillers.field import Field, FieldFill, FieldFiller
 from manifill._fillers.field.stages import COLUMNS, KERNEL
 from manifill._fillers.sweep import Ensemble, Schedule, Sweeper
-from manifill._problem import Groups, Problem
+from manifill._ordering import Groups
+from manifill._problem import Problem
 from manifill._selection.tuning import Tuning
 from manifill._validation import Accuracy, Errors, Evidence
 from manifill._validation.holdout import root_mean_square

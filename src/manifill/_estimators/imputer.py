@@ -21,7 +21,8 @@ from manifill._fillers import Fill, Run, Status
 from manifill._fillers.sweep import Ensemble, GivenStart, Sweeper
 from manifill._fitting import fit
 from manifill._messages import listening
-from manifill._problem import Groups, Problem
+from manifill._ordering import Groups
+from manifill._problem import Problem
 from manifill._result import Fitted
 from manifill._selection import Candidates
 from manifill._validation import Accuracy, Errors

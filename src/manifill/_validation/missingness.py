@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from manifill._arrays import Array, Indices, Mask
-from manifill._problem import Groups
+from manifill._ordering import Groups
 
 # Strata, and the missing entries that each of them needs. Five strata remove nine tenths of a bias
 # (Cochran 1968).

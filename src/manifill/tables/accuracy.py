@@ -134,11 +134,12 @@ def _held_out(field: Field, errors: Errors) -> tuple[Array, Array, Array]:
     selected = [np.flatnonzero(evidence.columns == column) for column in columns]
     if len({len(one) for one in selected}) > 1:  # a level is too rare to be held out
         selected = [one[:0] for one in selected]
-    std, mean = scaling.deviation[columns], scaling.mean[columns]
-    imputed, truth = (
-        np.column_stack([values[one] for one in selected]) * std + mean
-        for values in (evidence.found, evidence.truth)
-    )
+    std, mean, largest = scaling.deviation[columns], scaling.mean[columns], np.finfo(np.float64).max
+    with np.errstate(over="ignore"):  # near the largest float
+        imputed, truth = (
+            np.clip(np.column_stack([values[one] for one in selected]) * std + mean, -largest, largest)
+            for values in (evidence.found, evidence.truth)
+        )
     return imputed, truth, evidence.weight[selected[0]]
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from manifill._checks import require_number
-from manifill._problem import Groups, Problem
+from manifill._ordering import Groups
+from manifill._problem import Problem
 
 Block = npt.NDArray[np.intp]
 """Indices of columns that are left out together."""
