@@ -46,7 +46,7 @@ def make(rng: random.Random) -> Case:
             (0.0 if ending.count(".") > 1 else 0.1, lambda: ("--draws", "1")),
             (0.1, lambda: ("--types", f"{rng.choice(names)}={rng.choice(('text', 'category', 'number'))}")),
             (0.1, lambda: ("--max-sweeps", "1")),
-            (0.05, lambda: ("--missing-values", "x,?")),
+            (0.0 if text else 0.05, lambda: ("--missing-values", "x,?")),
         ],
     )
     return Case("files", rows, form, (("--json",), *options))

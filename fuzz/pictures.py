@@ -172,7 +172,7 @@ def check(case: Case, folder: Path, run: Any, again: bool) -> None:
     check_run(ran, folder, files, expected)
     summary = json.loads(ran.out)
     if output.endswith(".npy"):
-        _check_stack(folder)
+        _check_stack(case, folder)
     elif output == "out":
         _check_folder(case, folder)
     if "pictures" in summary and output == "out" and summary["pictures"] != len(case.rows):
@@ -184,13 +184,20 @@ def check(case: Case, folder: Path, run: Any, again: bool) -> None:
             raise Failure("not repeatable", repeated.err)
 
 
-def _check_stack(folder: Path) -> None:
-    """Known values of a stack stay, unless a box or another option covers them; those are few."""
+def _check_stack(case: Case, folder: Path) -> None:
+    """Shape and dtype stay, nothing is missing, and where only boxes are damaged the other pixels stay."""
     before, after = (np.load(folder / f"{name}.npy") for name in ("in", "out"))
     if before.shape != after.shape or before.dtype != after.dtype:
         raise Failure("types", f"{before.shape} {before.dtype} became {after.shape} {after.dtype}")
     if after.dtype.kind == "f" and np.isnan(after).any():
         raise Failure("missing cell left", f"{np.isnan(after).sum()} pixels")
+    box = case.option("--box")
+    if box and {option[0] for option in case.options} <= {"--json", "--box", "--ordered", "--sheet"}:
+        x, y, width, height = map(int, box.split(","))
+        known = before == before  # not NaN
+        known[:, y : y + height, x : x + width] = False
+        if (before[known] != after[known]).any():
+            raise Failure("known pixels changed", f"{(before[known] != after[known]).sum()} pixels")
 
 
 def _check_folder(case: Case, folder: Path) -> None:
