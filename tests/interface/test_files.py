@@ -128,6 +128,8 @@ class TestNumbers:
         (tmp_path / "in.csv").write_text("v;x\n" + rows)
         assert "'1.189' is 1189" in impute(tmp_path, "in.csv", "out.csv", code=2).stderr
         impute(tmp_path, "in.csv", "out.csv", "--decimal", ",")
+        (tmp_path / "in.csv").write_text("v;x\n" + "".join(f"{i}.;{i % 5 or ''},5\n" for i in range(ROWS)))
+        impute(tmp_path, "in.csv", "same.csv")
 
     def test_decimal_point_and_comma_in_one_column_are_refused(self, tmp_path):
         (tmp_path / "in.csv").write_text(table_of([f"{i},5" if i % 2 else f"{i}.25" for i in range(ROWS)]))
@@ -140,6 +142,19 @@ class TestNumbers:
 
     def test_the_largest_range_of_numbers_is_read(self, tmp_path):
         filled(tmp_path, [["-1.5e308", "1.5e308", "2.5"][i % 3] for i in range(ROWS)])
+
+    def test_integers_of_more_than_64_bits_are_kept_exactly(self, tmp_path):
+        cells = [f"{10**20 + i:,}".replace(",", " ") for i in range(ROWS)]
+        (tmp_path / "in.csv").write_text(table_of(cells))
+        impute(tmp_path, "in.csv", "grouped.parquet")
+        (tmp_path / "in.csv").write_text(table_of([cell.replace(" ", "") for cell in cells]))
+        impute(tmp_path, "in.csv", "asked.parquet", "--types", "v=integer")
+        for name in ("grouped", "asked"):
+            after = pd.read_parquet(tmp_path / f"{name}.parquet")["v"].str.replace(" ", "").map(int)
+            assert all(after[i] == 10**20 + i for i in range(ROWS) if i % 6 != 1)
+            assert after.between(10**20 - 10**6, 10**20 + 10**6).all()
+        refused = impute(tmp_path, "in.csv", "out.npy", "--types", "v=integer", code=1)
+        assert "2^53" in refused.stderr
 
     def test_several_ambiguous_columns_are_named_at_once(self, tmp_path):
         rows = "".join(f"{i % 9 + 1},{189 + i};{i % 9 + 1},{589 + i};{i % 7 or ''}\n" for i in range(ROWS))

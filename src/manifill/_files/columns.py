@@ -85,13 +85,16 @@ class TextColumn:
             form = FlagFormat()
         if form is None:
             return self
-        return TextColumn(self.name, self.missing, form.holds, form, np.full(len(self.missing), np.nan))
+        n = len(self.missing)
+        zeros = np.zeros(n, dtype=np.int64) if kind == "integer" else None
+        return TextColumn(self.name, self.missing, form.holds, form, np.full(n, np.nan), exact=zeros)
 
     @property
     def _as_cells(self) -> bool:
-        """True if typed files hold the cells as text: labels, and numbers with a currency or percent sign."""
+        """True if typed files hold the cells: labels, numbers with a sign of currency, very long integers."""
         signs = isinstance(self.format, NumberFormat) and (self.format.prefix or self.format.suffix)
-        return bool(signs) or (self.exact is None and self.numbers is None)
+        too_long = self.holds == "integer" and self.exact is None  # 2^63 or more
+        return bool(signs) or too_long or (self.exact is None and self.numbers is None)
 
     def arrow(self, cells: Any) -> Any:
         """The column as a typed pyarrow array; `cells` are its text cells."""

@@ -228,7 +228,8 @@ def check_fits(table: FrameFile, path: Path) -> None:
     for name in table.names if kind in (*EXCEL, *NUMPY) else ():
         column: Any = table.column(name)
         exact = getattr(column, "exact", None)
-        if exact is not None and (np.abs(exact[~column.missing]) > 2**53).any():
+        too_long = exact is None and table.is_text(name) and column.holds == "integer"  # 2^63 or more
+        if too_long or (exact is not None and (np.abs(exact[~column.missing]) > 2**53).any()):
             raise InvalidInput(
                 f"Column {name!r} has whole numbers above 2^53, which {path.name} would not hold exactly. "
                 f'Write a .csv or .parquet file, or give --types "{name}=text".'

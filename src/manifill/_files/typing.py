@@ -214,10 +214,9 @@ class Reader:
         other = replace(form, decimal=",", group=".")
         if known.null_count or not other.matches(known).all():
             return
-        i = int(np.flatnonzero(form.parse(known) != other.parse(known))[0])
-        raise self._ambiguous_number(
-            column.name, known[i].as_py(), other.parse(known)[i], form.parse(known)[i]
-        )
+        one, two = other.parse(known), form.parse(known)
+        for i in np.flatnonzero(one != two)[:1].tolist():
+            raise self._ambiguous_number(column.name, known[i].as_py(), one[i], two[i])
 
     def _ambiguous_number(self, name: str, cell: str, one: float, two: float) -> InvalidOption:
         mark = "," if "," in cell else "."
