@@ -178,7 +178,7 @@ class Problem:
         n_context: int = 0,
         layout: Layout | None = None,
         moments: npt.ArrayLike | None = None,
-        order: "Problem | None" = None,
+        order: tuple[Indices, Groups] | None = None,
     ) -> "Problem":
         """Check and standardise a table.
 
@@ -192,10 +192,9 @@ class Problem:
         n_context : number of last columns that are only used to compare rows; they must be complete.
         layout : geometry of the columns.
         moments : (N,), finite, times of the rows, in any unit and order.
-        order : problem of a table with the same rows and columns, whose order of rows and groups is kept.
-            Without it, rows (if they have no times) and groups are sorted by their values. Then random
-            choices, such as which entries are held out, do not depend on the order, units and signs in which
-            the table was given.
+        order : rows and groups of a problem with the same rows and columns, to keep its order. Without it,
+            rows (if they have no times) and groups are sorted by their values. Then random choices, such as
+            which entries are held out, do not depend on the order, units and signs of the given table.
         """
         given = _checked_table(X, layout)
         missing = np.isnan(given)
@@ -224,13 +223,15 @@ class Problem:
         del values, values64  # large
         all_groups = _complete_groups(groups or (), d)
         if order is not None:
-            all_groups = order.groups
+            all_groups = order[1]
         elif layout is None:
             all_groups = group_order(all_groups, Z, M, d - n_context)
         if layout is None and when is None:
-            same = None if order is None else np.searchsorted(rows, order.rows[np.isin(order.rows, rows)])
+            same = None if order is None else np.searchsorted(rows, order[0][np.isin(order[0], rows)])
             arranged = row_order(Z, M) if same is None else same
-            rows, Z, M = rows[arranged], Z[arranged], M[arranged]
+            rows = rows[arranged]
+            for j in range(d):  # column by column, to need no second table
+                Z[:, j], M[:, j] = Z[arranged, j], M[arranged, j]
         return cls(
             given=frozen(given),
             rows=frozen(rows),
@@ -253,7 +254,7 @@ class Problem:
             "n_context": self.n_context,
             "layout": self.layout,
             "moments": self.moments,
-            "order": None if changes else self,
+            "order": None if changes else (self.rows, self.groups),
         }
         return Problem.of(given, **(settings | changes))
 

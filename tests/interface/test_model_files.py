@@ -209,7 +209,9 @@ def test_loading_takes_at_most_twice_the_memory_of_the_arrays(model, tmp_path):
     content, parts = manifest_of(model)["content"]["dict"], members(model)
     for one in (content["problem"]["dict"]["X"], content["Z"]):
         name = one["array"] + ".npy"
-        parts[name] = array(np.tile(np.load(io.BytesIO(parts[name])), (10_000, 1)))
+        table = np.tile(np.load(io.BytesIO(parts[name])), (10_000, 1))
+        parts[name] = array(table)
+    parts[content["rows"]["array"] + ".npy"] = array(np.arange(len(table)))
     (tmp_path / "m").write_bytes(packed(parts.items(), zipfile.ZIP_STORED))
     declared = sum(map(len, parts.values()))
     tracemalloc.start()

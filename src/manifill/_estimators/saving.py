@@ -71,6 +71,7 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float, notations: dict
             "layout": problem.layout,
             "moments": problem.moments,
         },
+        "rows": problem.rows,
         "Z": np.asarray(fitted.fill.Z),
         "trace": fitted.fill.trace,
         "status": fitted.fill.status.name,
@@ -141,7 +142,11 @@ def _loaded(content: dict[str, Any]) -> Loaded:
 
 def _fitted(content: dict[str, Any]) -> Fitted:
     given = content.pop("problem")
-    problem = Problem.of(given.pop("X"), **given)
+    rows, groups = content["rows"], tuple(tuple(group) for group in given["groups"])
+    problem = Problem.of(given.pop("X"), order=(rows, groups), **given)
+    complete = sorted(column for group in groups for column in group) == list(range(problem.shape[1]))
+    if not complete or not np.array_equal(np.sort(rows), np.sort(problem.rows)):
+        raise ValueError("order of rows and groups")
     trace, status = content["trace"], Status[content["status"]]
     fill = Fill(problem, frozen(content["Z"]), trace, status)
     fillers: list[Any] = [FieldFiller((COLUMNS,))]

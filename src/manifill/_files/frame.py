@@ -1,6 +1,5 @@
 """A table read from a file: a pyarrow table, and what is needed to write it back as it was."""
 
-import copy
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -106,11 +105,13 @@ class FrameFile(Frame):
         return fills
 
     def with_types(self, kinds: Mapping[Any, str]) -> "FrameFile":
-        """The table with these columns, which have no observed value, as empty columns of other kinds."""
-        made = copy.copy(self)
-        empty = {name: TextColumn(name, np.ones(len(self), dtype=np.bool_)) for name in kinds}
-        made._columns = self._columns | {name: empty[name].empty_as(kind) for name, kind in kinds.items()}
-        return made
+        """The table with these columns, which have no observed value, as empty columns of other kinds.
+
+        The file is written with these kinds, so this table itself changes.
+        """
+        for name, kind in kinds.items():
+            self._columns[name] = TextColumn(name, np.ones(len(self), dtype=np.bool_)).empty_as(kind)
+        return self
 
     def without(self, removed: Mapping[Any, Indices]) -> "FrameFile":
         """The table without some of its values; `removed` maps columns to rows."""

@@ -119,7 +119,7 @@ def random_sets(problem: Problem, share: float, count: int, rng: np.random.Gener
     theirs, and so do columns with fewer than 2 + 2·count values of which `share` rounds to 0.
     """
     given, groups = problem.given, problem.groups
-    observed = ~np.isnan(given)
+    observed, informative = ~np.isnan(given), problem.scaling.std > 0
     first = [group[0] for group in groups]
     # Random rank of each observed entry within its column; a group has the ranks of its first column. The
     # numbers are drawn in the order of `problem`, group by group.
@@ -135,7 +135,7 @@ def random_sets(problem: Problem, share: float, count: int, rng: np.random.Gener
     for i in range(count):
         entries = ((rank >= i * size) & (rank < (i + 1) * size))[:, variable] & observed
         entries[:, given.shape[1] - problem.n_context :] = False
-        entries[~(observed & ~entries).any(axis=1)] = False
+        entries[~(observed & ~entries)[:, informative].any(axis=1)] = False
         sets.append(entries)
     return sets
 
