@@ -594,7 +594,7 @@ class TestSaving:
 
     def test_files_larger_than_max_bytes_are_refused(self, fitted, tmp_path):
         fitted.save(tmp_path / "m.model")
-        with pytest.raises(InvalidInput, match="at most 1,000 are read"):
+        with pytest.raises(InvalidInput, match="at most 1,000 bytes of memory"):
             TableImputer.load(tmp_path / "m.model", max_bytes=1000)
         loaded = TableImputer.load(tmp_path / "m.model", max_bytes=10**8)
         assert loaded.n_features_in_ == fitted.n_features_in_
