@@ -34,7 +34,7 @@ OWNERS = {
 }
 OPTIONS = {"auto", "observed", "even"}
 MODULES = sorted(SOURCE.rglob("*.py"))
-JOBS = 11
+JOBS = 12
 
 
 def table_after(heading):

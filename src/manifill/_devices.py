@@ -66,18 +66,26 @@ def find_device(device: object) -> str | None:
         raise InvalidInput(
             f"device must be None, 'auto', 'cpu', 'cuda' or another torch device; got {device!r}."
         ) from None
-    try:
-        torch.zeros(1, dtype=torch.float64, device=name).cpu()
-    except (RuntimeError, AssertionError, TypeError, NotImplementedError):
-        usable = False
-    else:
-        usable = True
-    if not usable:
+    if not _usable(torch, name, torch.float32):
         raise InvalidInput(
             f"device={name!r} needs a GPU that torch can use; torch finds none. Use device='auto', which "
             "uses a GPU if there is one, or device=None."
         )
+    if not _usable(torch, name, torch.float64):
+        raise InvalidInput(
+            f"device={name!r} must support double precision (float64); it does not. Use device=None, which "
+            "computes with numpy on the CPU."
+        )
     return name
+
+
+def _usable(torch: Any, device: str, dtype: Any) -> bool:
+    """Whether torch can compute with numbers of this type on a device."""
+    try:
+        torch.zeros(1, dtype=dtype, device=device).cpu()
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError):
+        return False
+    return True
 
 
 def memory_of(device: str) -> float:

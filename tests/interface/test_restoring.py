@@ -116,6 +116,67 @@ def test_multi_page_tiff_and_numpy_stacks_are_restored(tmp_path, dtype):
     check(found, truth, mask, 0.6)
 
 
+def test_known_channels_of_a_pixel_with_nan_are_kept(tmp_path):
+    truth = stack(colour=True).astype(np.float64) / 3
+    missing = np.zeros(truth.shape, bool)
+    missing[2, 4:8, 5:9, 1] = True
+    np.save(tmp_path / "in.npy", np.where(missing, np.nan, truth))
+    box = missing.copy()
+    box[:, 15:18, 20:23] = True
+    for options, filled in (((), missing), (("--box", "20,15,3,3"), box)):
+        result = manifill("images", "in.npy", "-o", "out.npy", *options, "--force", folder=tmp_path)
+        assert result.returncode == 0, result.stderr
+        found = np.load(tmp_path / "out.npy")
+        np.testing.assert_array_equal(found[~filled], truth[~filled])
+        assert np.isfinite(found).all()
+
+
+def test_cut_off_and_infinite_pictures_are_explained_in_one_line(tmp_path):
+    tifffile.imwrite(tmp_path / "whole.tif", stack(), photometric="minisblack")
+    content = (tmp_path / "whole.tif").read_bytes()
+    (tmp_path / "cut.tif").write_bytes(content[: len(content) // 2])
+    values = stack().astype(np.float32)
+    values[3, 5, 6] = np.inf
+    np.save(tmp_path / "inf.npy", values)
+    for name, message in (
+        ("cut.tif", "must be a complete TIFF file; it ends after page"),
+        ("inf.npy", "Pixels must be finite; 1 are not, the first in inf.npy, picture 4 at x = 6, y = 5"),
+    ):
+        result = manifill("images", name, "-o", f"out{name[-4:]}", folder=tmp_path)
+        assert result.returncode == 1
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1, result.stderr
+
+
+def test_changes_of_many_pictures_are_one_line_and_in_the_json(tmp_path):
+    (tmp_path / "in").mkdir()
+    for i, picture in enumerate(stack(5)):
+        PIL_Image.fromarray(picture).save(tmp_path / "in" / f"p{i}.jpg")
+    PIL_Image.fromarray(stack(1)[0] > 100).convert("L").save(tmp_path / "in" / "z.png")
+    command = ("images", "in", "--box", "2,2,5,5")
+    result = manifill(*command, "-o", "out", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    line = "5 pictures, such as p0.jpg: each is written as .png: JPEG would change observed pixels."
+    assert result.stderr.splitlines()[0] == line
+    assert len(result.stderr.splitlines()) == 2
+    result = manifill(*command, "-o", "out2", "--json", folder=tmp_path)
+    assert json.loads(result.stdout)["notes"] == [line]
+    tifffile.imwrite(tmp_path / "flags.tif", stack(6) > 100, photometric="minisblack")
+    result = manifill("images", "flags.tif", "-o", "f.tif", "--box", "2,2,5,5", "--json", folder=tmp_path)
+    assert "8 bits per pixel instead of 1" in json.loads(result.stdout)["notes"][0]
+
+
+@pytest.mark.parametrize("option", ["--sheet", "--preview", "--report"])
+def test_pictures_and_pages_are_not_written_under_other_endings(tmp_path, option):
+    np.save(tmp_path / "in.npy", stack())
+    result = manifill(
+        "images", "in.npy", "-o", "out.npy", "--box", "2,2,5,5", option, "s.txt", folder=tmp_path
+    )
+    assert result.returncode == 1
+    assert "must end in ." in result.stderr
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["in.npy"]
+
+
 def test_invalid_requests_for_pictures_are_refused_before_anything_is_written(tmp_path):
     truth, mask = stack(4), removed_entries(4)
     write(tmp_path / "damaged", np.where(mask, 255, truth).astype(np.uint8))

@@ -124,6 +124,18 @@ class TestWithTorch:
         with pytest.raises(InvalidInput, match=r"got torch.bfloat16. Use X.to\(torch.float32\)"):
             IGHImputer().fit(torch.ones((4, 3), dtype=torch.bfloat16))
 
+    def test_devices_without_double_precision_are_refused_with_that_reason(self, torch, monkeypatch):
+        zeros = torch.zeros
+
+        def single_only(*size, dtype, device):
+            if dtype == torch.float64:
+                raise TypeError("Cannot convert a tensor to float64")
+            return zeros(*size, dtype=dtype)
+
+        monkeypatch.setattr(torch, "zeros", single_only)
+        with pytest.raises(InvalidInput, match="device='mps' must support double precision"):
+            find_device("mps")
+
     def test_unknown_and_unavailable_devices_are_refused(self, torch, damaged):
         with pytest.raises(InvalidInput, match="device must be None, 'auto', 'cpu', 'cuda'"):
             IGHImputer(device="gpu").fit(damaged)

@@ -79,18 +79,18 @@ def run(request: Request) -> None:
         from manifill.report.restoration import draw_preview
 
         with ending.outputs():
-            draw_preview(request.preview, pictures.values, missing, pictures.names)
+            draw_preview(request.preview, pictures.values, np.any(missing, axis=-1), pictures.names)
         message = f"{request.preview}: {reason}. Nothing was restored; remove --preview to do it."
         say(message)
         return
     if not missing.any():
         raise InvalidInput(f"Nothing is damaged: {reason}.")
     outcome = _watched(request, pictures, missing)
-    opaque = None if pictures.alpha is None else _opaque(pictures.alpha, missing)
+    opaque = None if pictures.alpha is None else _opaque(pictures.alpha, np.any(missing, axis=-1))
     whole = outcome.pictures.reshape(pictures.values.shape)
     with ending.outputs():
         lines = write_pictures(pictures, whole, request.output, alpha=opaque, force=request.force)
-        summary = _summary(request, pictures, outcome, reason, monotonic() - began)
+        summary = _summary(request, pictures, outcome, reason, monotonic() - began) | {"notes": lines}
         if request.sheet is not None or request.report is not None:
             from manifill.report import restoration
 
@@ -114,6 +114,11 @@ def _check(request: Request) -> None:
         raise MissingDependency(f"Drawing needs {' and '.join(absent)}: pip install 'manifill[plots]'.")
     paths = [request.source, request.output, *drawn]
     files.check_distinct(paths)
+    for path in (request.preview, request.sheet):
+        if path is not None and path.suffix.lower() != ".png":
+            raise InvalidInput(f"--preview and --sheet draw a PNG picture, so {path} must end in .png.")
+    if request.report is not None and request.report.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInput(f"--report writes an HTML page, so it must end in .html; got {request.report}.")
     for path in drawn:
         files.check_writable(path)
         files.check_replaceable(path, request.force)
@@ -125,15 +130,36 @@ def _check(request: Request) -> None:
 
 
 def _missing(pictures: Pictures, where: Where) -> tuple[Mask, str]:
-    """The damage (n, height, width), and in words where it comes from."""
+    """The values to fill (n, height, width, channels), and in words where they come from.
+
+    A pixel that is damaged only because a channel is NaN keeps its other channels.
+    """
+    values, nan = pictures.values, damage.by_nan(pictures.values)
+    if where.given:
+        others, reason = _given(pictures, where), ""
+    else:
+        others, reason = _detected(pictures)
+    pixels, others = (damage.grown(one, where.grow) for one in (others | nan, others))
+    reason = reason or f"{pixels.mean():.1%} of the pixels are damaged"
+    entries = np.repeat((pixels & (others | ~nan))[..., None], values.shape[-1], axis=-1)
+    return (entries | np.isnan(values) if nan.any() else entries), reason
+
+
+def _detected(pictures: Pictures) -> tuple[Mask, str]:
+    """Damage other than NaN, (n, height, width), that was found; and in words what it is."""
+    _require_finite(pictures)
+    nan = damage.by_nan(pictures.values)
+    if pictures.alpha is not None and damage.by_alpha(pictures.alpha).any():
+        damaged = damage.by_alpha(pictures.alpha)
+        return damaged, f"detected damage: transparent pixels, {damaged.mean():.1%} of all"
+    damaged, reason = detect_damage(pictures.values)
+    return damaged & ~nan, f"detected damage: {reason}"
+
+
+def _given(pictures: Pictures, where: Where) -> Mask:
+    """Damage (n, height, width) that the options say."""
     values, shape = pictures.values, pictures.values.shape[:3]
-    if not where.given:
-        if pictures.alpha is not None and damage.by_alpha(pictures.alpha).any():
-            damaged = damage.grown(damage.by_alpha(pictures.alpha), where.grow)
-            return damaged, f"detected damage: transparent pixels, {damaged.mean():.1%} of all"
-        damaged, reason = detect_damage(values)
-        return damage.grown(damaged, where.grow), f"detected damage: {reason}"
-    damaged = np.zeros(shape, dtype=np.bool_) | damage.by_nan(values)
+    damaged = np.zeros(shape, dtype=np.bool_)
     if where.mask is not None:
         damaged |= damage.by_mask(_masks_in_order(read_pictures(where.mask), pictures), shape)
     if where.value is not None:
@@ -147,8 +173,18 @@ def _missing(pictures: Pictures, where: Where) -> tuple[Mask, str]:
         damaged |= damage.boxes(shape, where.boxes)
     if where.scratches:
         damaged |= damage.columns(shape, where.scratches)
-    damaged = damage.grown(damaged, where.grow)
-    return damaged, f"{damaged.mean():.1%} of the pixels are damaged"
+    return damaged
+
+
+def _require_finite(pictures: Pictures) -> None:
+    """Raise InvalidInput for infinite pixels: they are neither known nor marked as damaged."""
+    infinite = np.argwhere(np.isinf(pictures.values)) if pictures.values.dtype.kind == "f" else np.zeros(0)
+    if infinite.size:
+        picture, y, x, _ = infinite[0].tolist()
+        raise InvalidInput(
+            f"Pixels must be finite; {len(infinite):,} are not, the first in {pictures.names[picture]} at "
+            f"x = {x}, y = {y}. Replace them by NaN, or mark them with --mask or --box."
+        )
 
 
 def _masks_in_order(masks: Pictures, pictures: Pictures) -> Any:
@@ -172,7 +208,8 @@ def _masks_in_order(masks: Pictures, pictures: Pictures) -> Any:
 
 
 def _watched(request: Request, pictures: Pictures, missing: Mask) -> Restoration:
-    values = pictures.values[..., 0] if pictures.values.shape[-1] == 1 else pictures.values
+    grey = pictures.values.shape[-1] == 1
+    values, missing = (one[..., 0] if grey else one for one in (pictures.values, missing))
     bar = progress_bar(BarColumn())
     with bar:
         task = bar.add_task("analysing the pictures", total=None)

@@ -60,9 +60,9 @@ class Origin:
             return name
         return path.with_suffix(SUFFIXES[self.written][0]).name
 
-    def renamed(self, before: str, after: str) -> str:
-        """Message that the file `before` is written under the name `after`, with the reason."""
-        return f"{before} is written as {after}: {self.reason or f'it is a {self.format} file'}."
+    def renamed(self, after: str) -> str:
+        """What to say of a file that is written under the name or with the ending `after`, and the reason."""
+        return f"is written as {after}: {self.reason or f'it is a {self.format} file'}."
 
 
 def read_picture(path: Path) -> tuple[Pixels, Pixels | None, Origin]:

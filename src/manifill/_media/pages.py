@@ -1,6 +1,9 @@
 """TIFF files: reading pages, and writing them with the same bit depth, compression and tags."""
 
 import io
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,9 +56,14 @@ def read_pages(path: Path) -> tuple[list[tuple[Pixels, Pixels | None]], Tiff]:
     """Read the pages, each as values (height, width, 1 or 3) and alpha or None, and the file's settings."""
     tifffile = libraries.tifffile()
     try:
-        with tifffile.TiffFile(path) as file:
+        with _messages() as messages, tifffile.TiffFile(path) as file:
             pages = list(file.pages)
             n_values = sum(int(series.size) for series in file.series)
+            if any("invalid page offset" in message for message in messages):
+                raise InvalidInput(
+                    f"{path} must be a complete TIFF file; it ends after page {len(pages)}, though more are "
+                    "announced. Copy or save it again."
+                )
             if n_values != sum(int(np.prod(page.shape)) for page in pages):
                 raise InvalidInput(
                     f"{path} stores pictures outside its pages; save it with one picture per page."
@@ -65,7 +73,28 @@ def read_pages(path: Path) -> tuple[list[tuple[Pixels, Pixels | None]], Tiff]:
     except ManifillError:
         raise
     except Exception as error:  # from tifffile, struct, zlib, imagecodecs, …
-        raise InvalidInput(f"{path} cannot be read as a TIFF file: {error}.") from error
+        raise InvalidInput(
+            f"{path} cannot be read as a TIFF file: {error}. Is it cut off or damaged? Copy or save it again."
+        ) from error
+
+
+@contextmanager
+def _messages() -> Iterator[list[str]]:
+    """Collect the log messages of tifffile, which would be printed otherwise."""
+    found: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(record.getMessage())
+
+    logger, handler = logging.getLogger("tifffile"), Collector()
+    propagate, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
 
 
 def encoded(values: Pixels, alpha: Pixels | None, tiff: Tiff) -> memoryview:

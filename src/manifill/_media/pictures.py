@@ -100,7 +100,8 @@ def write_pictures(
         target = output.with_name(origin.named(output.name))
         with atomic_write(target, "wb") as file:
             file.write(formats.encoded(values[0], None if alpha is None else alpha[0], origin))
-        lines = [origin.renamed(output.name, target.name)] if target.name != output.name else []
+        renamed = target.name != output.name
+        lines = [f"{output.name} {origin.renamed(target.name)}"] if renamed else []
         return lines + [f"{target.name} {change}." for change in origin.changes]
     if pictures.tiff is not None:
         with atomic_write(output, "wb") as file:
@@ -198,15 +199,13 @@ def check_target(pictures: Pictures, output: Path, force: bool) -> None:
 def _write_folder(
     pictures: Pictures, values: Pixels, alpha: Pixels | None, output: Path, force: bool
 ) -> list[str]:
-    lines: list[str] = []
     names: list[str] = []
     for before, origin in zip(pictures.names, pictures.origins, strict=True):
         after = origin.named(before)
         if after in names or (after != before and after in pictures.names):
             after = before + formats.SUFFIXES[origin.written][0]
         names.append(after)
-        lines += [origin.renamed(before, after)] if after != before else []
-        lines += [f"{after} {change}." for change in origin.changes]
+    lines = _changes(pictures, names)
     _check_folder(output, names, force)
     with transaction() as run:
         run.make_folder(output)
@@ -214,6 +213,23 @@ def _write_folder(
             own_alpha = alpha[i] if alpha is not None and origin.has_alpha else None
             with atomic_write(output / name, "wb") as file:
                 file.write(formats.encoded(values[i], own_alpha, origin))
+    return lines
+
+
+def _changes(pictures: Pictures, names: list[str]) -> list[str]:
+    """A line for every kind of change, with the number of pictures."""
+    changed: dict[str, list[tuple[str, str]]] = {}  # kind of change → names, and the change of each picture
+    for before, after, origin in zip(pictures.names, names, pictures.origins, strict=True):
+        if after != before:
+            kind = origin.renamed(Path(after).suffix)
+            changed.setdefault(kind, []).append((before, origin.renamed(after)))
+        for change in origin.changes:
+            changed.setdefault(f"{change}.", []).append((after, f"{change}."))
+    lines = []
+    for kind, each in changed.items():
+        name, change = each[0]
+        several = f"{len(each):,} pictures, such as {name}: each {kind}"
+        lines.append(f"{name} {change}" if len(each) == 1 else several)
     return lines
 
 
