@@ -54,7 +54,7 @@ def make(rng: random.Random) -> Case:
 
 def _supported() -> list[str]:
     """Endings that manifill reads."""
-    from manifill._files import FORMATS
+    from manifill._files.tables import FORMATS
 
     return [one for one in formats.WRITERS if one in FORMATS]
 

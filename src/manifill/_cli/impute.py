@@ -16,7 +16,7 @@ from manifill._cli.watch import fit_watched, say
 from manifill._estimators import TableImputer
 from manifill._files import tables as files
 from manifill.errors import InvalidInput, MissingDependency
-from manifill.tables import Cyclic, Fills, Flag, Quantity
+from manifill.tables import Cyclic, Fills, Flag, Moment, Quantity
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def run(request: Request, as_json: bool) -> None:
     loaded = None if request.model is None else TableImputer.load(request.model)
     imputer, types = loaded or _unfitted(request), request.types
     if loaded:
-        kinds = (Quantity, Cyclic, Flag)
+        kinds = (Quantity, Cyclic, Flag, Moment)
         as_text = [field.name for field in loaded.fields_ if not isinstance(field.variable, kinds)]
         types = {**dict.fromkeys(as_text, "text"), **request.types}
     table = files.read(request.source, types=types, **request.reading)

@@ -164,6 +164,8 @@ def check_excel(table: FrameFile, path: Path) -> None:
             f"An .xlsx file holds at most {_MAX_ROWS - 1:,} rows and {_MAX_COLUMNS:,} columns; the table has "
             f"{len(table):,} and {len(table.names):,}. Write a .csv or .parquet file."
         )
+    for name in table.names:
+        check_text(name, [name])
     place = table.origin.workbook
     lost = [] if place is None else drawings(place.data)
     if lost and path.resolve() == table.origin.path.resolve():
@@ -185,7 +187,7 @@ def check_text(name: Any, texts: Iterable[Any]) -> None:
             problem = f"{len(text):,} characters" if len(text) > _MAX_TEXT else "a control character"
             raise InvalidInput(
                 f"Cells of an .xlsx file hold at most {_MAX_TEXT:,} characters, none of them control "
-                f"characters; a cell of column {name!r} has {problem}. Write a .csv or .parquet file."
+                f"characters; column {name!r} has {problem}. Write a .csv or .parquet file."
             )
 
 

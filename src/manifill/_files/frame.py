@@ -132,7 +132,9 @@ class FrameFile(Frame):
         if self.is_text(name):
             texts: list[Any] = self._frame.to_native()[name].unique().to_pylist()
             return texts
-        return list(self.column(name).levels())
+        column = self.column(name)
+        nested = column.holds == "other"  # such as lists, which cannot be compared
+        return self._frame.to_native()[name].to_pylist() if nested else list(column.levels())
 
     def is_text(self, name: Any) -> bool:
         """True for columns of text cells."""

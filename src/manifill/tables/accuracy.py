@@ -106,12 +106,17 @@ def _decoded(variable: Quantity, imputed: Array, truth: Array, weight: Array, er
     if not (variable.log or variable.step) or not len(truth) or not weight.sum() > 0:
         return error / scale
     values = variable.decode(truth).astype(np.float64)
-    differences = values - variable.decode(imputed).astype(np.float64)
-    slope2 = np.average((values + variable.offset) ** 2, weights=weight) if variable.log else 1.0
-    prior = _PRIOR_ENTRIES * error**2
-    before = float((weight * (truth - imputed)[:, 0] ** 2).sum()) + prior
-    after = float((weight * differences**2).sum()) + prior * float(slope2)
-    return error * math.sqrt(after / before) / scale if before > 0 else 0.0
+    # Encoded errors and those of the values are divided by their sizes, whose squares could overflow.
+    size = after_size = error or 1.0
+    slope2 = 1.0
+    if variable.log:
+        size, after_size = 1.0, float(np.abs(values + variable.offset).max()) or 1.0
+        slope2 = float(np.average(((values + variable.offset) / after_size) ** 2, weights=weight))
+    differences = values / after_size - variable.decode(imputed).astype(np.float64) / after_size
+    prior = _PRIOR_ENTRIES * (error / size) ** 2
+    before = float((weight * ((truth - imputed)[:, 0] / size) ** 2).sum()) + prior
+    after = float((weight * differences**2).sum()) + prior * slope2
+    return error * math.sqrt(after / before) * (after_size / size) / scale if before > 0 else 0.0
 
 
 def score(variable: Variable, imputed: Array, truth: Array, weight: Array | None = None) -> tuple[str, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from manifill._arrays import Array
 from manifill._checks import complaint, is_option
 from manifill._messages import text_table
+from manifill.errors import InvalidInput
 from manifill.tables.inference import by_name, check_bounds, declared, infer
 from manifill.tables.source import Fills, Source
 from manifill.tables.variables import Moment, Quantity, Variable
@@ -153,7 +154,15 @@ class Encoding:
         """(n,), times of the rows, NaN where missing; None without a time column."""
         for field in self.fields:
             if isinstance(field.variable, Moment) and field.name in table.names:
-                return np.asarray(table.column(field.name).plain(), dtype=np.float64)
+                column = table.column(field.name)
+                if column.missing.all():
+                    return np.full(len(table), np.nan)
+                if column.plain().dtype == object:
+                    raise InvalidInput(
+                        f"Column {field.name!r} must hold the times of the rows, as in the fit; it holds "
+                        f"{column.type_name}. Convert it."
+                    )
+                return np.asarray(column.plain(), dtype=np.float64)
         return None
 
     def hard_bounds(self, X: Array) -> list[tuple[float, float]]:
