@@ -77,7 +77,7 @@ def check_fields(fields: Fields, X: Any) -> None:
         if not isinstance(field, Field) or not isinstance(field.variable, _VARIABLES) or field.first != first:
             raise ValueError("the columns do not follow each other")
         step, offset, start = (getattr(field.variable, name, 0.0) for name in ("step", "offset", "first"))
-        if not (0 <= step < np.inf and 0 <= offset < np.inf and np.isfinite(start)):
+        if not (step == 0 or 1e-100 < step < np.inf) or not (0 <= offset < np.inf and np.isfinite(start)):
             raise ValueError("numbers of a column")
         if not 0 < getattr(field.variable, "period", 1.0) < np.inf:
             raise ValueError("period")
