@@ -143,7 +143,9 @@ def agrees(a: Any, b: Any) -> bool:
         for one in (a, b)
     ]
     if all(isinstance(one, datetime.datetime) for one in moments):
-        return abs((moments[0].replace(tzinfo=None) - moments[1].replace(tzinfo=None)).total_seconds()) < 1e-3
+        if any(one.tzinfo is None for one in moments):  # the time zone is not compared
+            moments = [one.replace(tzinfo=None) for one in moments]
+        return abs((moments[0] - moments[1]).total_seconds()) < 1e-3
     return type(a) is not type(b) or a == b
 
 

@@ -153,7 +153,7 @@ class TestNumbers:
             after = pd.read_parquet(tmp_path / f"{name}.parquet")["v"].str.replace(" ", "").map(int)
             assert all(after[i] == 10**20 + i for i in range(ROWS) if i % 6 != 1)
             assert after.between(10**20 - 10**6, 10**20 + 10**6).all()
-        refused = impute(tmp_path, "in.csv", "out.npy", "--types", "v=integer", code=1)
+        refused = impute(tmp_path, "in.csv", "out.npy", "--types", "v=integer", code=2)
         assert "2^53" in refused.stderr
 
     def test_several_ambiguous_columns_are_named_at_once(self, tmp_path):

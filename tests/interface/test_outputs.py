@@ -231,7 +231,7 @@ class TestRuns:
         assert names(folder) == ["in.csv"]
 
     def test_a_signal_after_the_files_were_written(self, folder, monkeypatch):
-        monkeypatch.setattr("manifill._cli.impute._summary", lambda *_: signal.raise_signal(signal.SIGINT))
+        monkeypatch.setattr("manifill._cli.impute.summary_of", lambda *_: signal.raise_signal(signal.SIGINT))
         result = manifill("impute", "in.csv", *OUTPUTS, folder=folder)
         assert result.returncode == 130
         assert result.stderr == f"manifill: interrupted; all files had been written already: {WRITTEN}.\n"

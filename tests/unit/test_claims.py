@@ -86,11 +86,11 @@ def test_intervals_end_at_values_that_are_just_outside(rng):
     X[M, 0] = np.nan
     result = IGHImputer(random_state=0).fit(X).result_
     low, high = np.full(X.shape, 1.02), np.full(X.shape, 2.97)
-    result._include_values(low, high)
+    result._include_values(X, low, high)
     assert set(low[M, 0]) == {1.0}
     assert set(high[M, 0]) == {3.0}
     low, high = np.full(X.shape, 1.4), np.full(X.shape, 2.4)
-    result._include_values(low, high)
+    result._include_values(X, low, high)
     assert set(low[M, 0]) == {1.4}
     assert set(high[M, 0]) == {2.4}
 

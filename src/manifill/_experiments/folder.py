@@ -14,7 +14,7 @@ from typing import Any
 
 from manifill._experiments.base import Experiment, Outcome
 from manifill._experiments.page import page
-from manifill._files import atomic_path, atomic_write
+from manifill._files import atomic_write
 from manifill.errors import InvalidInput, MissingDependency
 
 LIBRARIES = ("manifill", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
@@ -88,9 +88,7 @@ def _write(name: str, outcome: Outcome, record: Mapping[str, Any], folder: Path)
                     metadata={"Date": None} if kind == "svg" else None,
                 )
     for label, write in outcome.extra.items():
-        target = folder / _file(name, label)
-        with atomic_path(target) as temporary:
-            write(temporary)
+        write(folder / _file(name, label))
     with atomic_write(folder / f"{name}.json", "w", encoding="utf-8") as file:
         json.dump(record, file, indent=2, ensure_ascii=False)
 

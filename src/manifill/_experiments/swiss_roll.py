@@ -12,6 +12,7 @@ from manifill import plots
 from manifill._arrays import Array
 from manifill._estimators import DiffusionMap
 from manifill._experiments import base
+from manifill._files import atomic_write
 from manifill.amputation import mcar
 from manifill.datasets import swiss_roll
 from manifill.kernels import MedianDistance
@@ -175,7 +176,8 @@ def _interactive(panel: _Panel, path: Path) -> None:
     )
     page = figure.to_html(include_plotlyjs=True, default_height="88vh")
     heading = "<head><title>Swiss roll, restored</title>"
-    path.write_text(page.replace("<head>", heading, 1), encoding="utf-8")
+    with atomic_write(path, "w", encoding="utf-8") as file:
+        file.write(page.replace("<head>", heading, 1))
 
 
 EXPERIMENT = base.Experiment(

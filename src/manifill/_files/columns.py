@@ -1,5 +1,6 @@
 """Columns of text cells: what they hold is inferred from all their distinct cells at once."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -106,8 +107,10 @@ class TextColumn:
         known = np.where(self.missing, 0, self.numbers)
         if self.holds in ("date", "date and time"):
             times = pa.array(known.astype(np.int64), pa.int64(), mask=self.missing)
-            zoned = isinstance(self.format, TimeFormat) and "%z" in self.format.pattern
-            moments = times.cast(pa.timestamp("us", "UTC" if zoned else None))
+            zone = None
+            if isinstance(self.format, TimeFormat) and "%z" in self.format.pattern:
+                zone = self.format.zone if re.fullmatch(r"[+-]\d\d:\d\d", self.format.zone) else "UTC"
+            moments = times.cast(pa.timestamp("us", zone))
             return moments.cast(pa.date32()) if self.holds == "date" else moments
         if self.holds == "time":
             return pa.array(known.astype(np.int64), pa.int64(), mask=self.missing).cast(_ARROW["time"])
