@@ -182,6 +182,12 @@ class TestNumbers:
 
 
 class TestDates:
+    def test_ambiguous_numbers_and_dates_are_named_together(self, tmp_path):
+        (tmp_path / "in.csv").write_text("day;price\n1/2/2020;4,189\n3/4/2020;\n5/6/2020;1,111\n;2,222\n")
+        text = impute(tmp_path, "in.csv", "out.csv", code=2).stderr
+        assert "--decimal ," in text
+        assert '--types "day=date:%d/%m/%Y"' in text
+
     @pytest.mark.parametrize(
         ("form", "pattern"),
         [

@@ -220,9 +220,16 @@ def of_cells(
             if name not in options.types:
                 tried(name, lambda c=column, n=name: reader.check_point(c, texts[n]))
     if problems:
-        others = ", ".join(repr(name) for name, _ in problems[1:])
-        raise InvalidOption(str(problems[0][1]) + (f" The same holds for {others}." if others else ""))
+        numbers = [(name, error) for name, error in problems if "--decimal" in str(error)]
+        dates = [one for one in problems if one not in numbers]
+        raise InvalidOption(" ".join(_all_in_one(some) for some in (numbers, dates) if some))
     return FrameFile(pa.Table.from_arrays(columns, names), origin, found)
+
+
+def _all_in_one(problems: list[tuple[str, InvalidOption]]) -> str:
+    """The message of the first column, and the names of the others."""
+    others = ", ".join(repr(name) for name, _ in problems[1:])
+    return str(problems[0][1]) + (f" The same holds for {others}." if others else "")
 
 
 def of_values(names: list[str], columns: list[list[Any]], options: Options, origin: Origin) -> FrameFile:
