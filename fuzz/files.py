@@ -9,7 +9,15 @@ from fuzz import formats, values
 from fuzz.case import Case, Failure, damaged, some, some_damage
 from fuzz.command import check_run
 from fuzz.frames import ARROW, typed_cells
-from fuzz.oracle import agrees, agrees_in_excel, agrees_in_type, check_fill, check_intervals, is_missing
+from fuzz.oracle import (
+    MISSING,
+    agrees,
+    agrees_in_excel,
+    agrees_in_type,
+    check_fill,
+    check_intervals,
+    is_missing,
+)
 from fuzz.tables import check_repeats, outputs
 
 HAS_COLUMNS = True
@@ -105,13 +113,16 @@ def _check_output(
     case: Case, names: list[str], rows: list[Any], name: str, folder: Path, summary: Any
 ) -> None:
     ending, given = "".join(Path(name).suffixes), case.form.get("named", case.form.get("ending", ".csv"))
+    sheet = given in (".xlsx", ".ods")
+    while sheet and names and not names[-1].strip() and not any(row[-1] for row in rows):
+        names, rows = names[:-1], [row[:-1] for row in rows]  # nothing is in these cells
     try:
         found_names, found = formats.READERS[ending]((folder / name).read_bytes())
     except Exception as error:
         raise Failure("unreadable output", error) from error
     if given == ".npy" and ending in formats.TEXT and len(found) < len(rows):
         found_names, found = [""] * len(found_names), [found_names, *found]  # an array has no names
-    text = given in (".csv", ".txt", ".csv.gz")
+    codes = case.option("--missing-values")
     if (
         ".npy" not in (given, ending)
         and all(one.strip() for one in names)
@@ -124,8 +135,9 @@ def _check_output(
     same = agrees_in_type if given == ending else agrees_in_excel if ".xlsx" in (given, ending) else agrees
 
     def missing(cell: Any) -> bool:
-        blank = isinstance(cell, str) and not cell.strip()
-        return is_missing(cell) if text or not isinstance(cell, str) else blank and given in (".xlsx", ".ods")
+        if isinstance(cell, str) and given in _ARROW_ENDINGS:  # typed files have no codes
+            return False
+        return is_missing(cell, MISSING if codes is None else codes.split(","))
 
     check_fill(
         rows,

@@ -685,3 +685,15 @@ def test_long_tables_take_little_memory(tmp_path):
     np.testing.assert_array_equal(table.column("d").plain(), numbers[:, 3])
     cells = pa.total_allocated_bytes() - before
     assert cells < 4 * (tmp_path / "in.csv").stat().st_size
+
+
+def test_damaged_archives_and_intervals_of_large_integers(tmp_path):
+    packed = gzip.compress(TABLE.encode())
+    (tmp_path / "bad.csv.gz").write_bytes(packed[:30] + b"\xff\xff\xff" + packed[33:])
+    assert "cannot be unpacked" in impute(tmp_path, "bad.csv.gz", "out.csv", code=1).stderr
+    values = pa.array([2**64 - 1 - i if i % 5 else None for i in range(30)], pa.uint64())
+    pyarrow.feather.write_feather(
+        pa.table({"x": values, "y": [float(i) for i in range(30)]}), tmp_path / "in.feather"
+    )
+    impute(tmp_path, "in.feather", "out.parquet", "--intervals", "0.9")
+    assert pyarrow.parquet.read_table(tmp_path / "out.parquet")["x"].null_count == 0

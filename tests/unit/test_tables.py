@@ -780,3 +780,11 @@ def test_huge_numbers_do_not_overflow_when_types_are_inferred():
     values[3] = np.nan
     filled = TableImputer(random_state=0).fit_transform(pd.DataFrame({"a": values, "b": np.arange(24.0)}))
     assert np.isfinite(filled["a"]).all()
+
+
+def test_relations_of_huge_numbers_do_not_overflow():
+    frame = pd.DataFrame(
+        {"a": [1e300 * (i % 7) for i in range(60)], "b": [None if i % 7 > 4 else 1.0 * i for i in range(60)]}
+    )
+    found = inspect(frame)
+    assert [one.other for one in found.relations] == ["a"]

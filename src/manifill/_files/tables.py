@@ -5,6 +5,7 @@ import io
 import re
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -200,7 +201,7 @@ def _unpacked(data: bytes, packed: str, path: Path) -> bytes:
                         f"{path} must hold one file; it holds {', '.join(names) or 'none'}. Unpack it first."
                     )
                 return archive.read(names[0])
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(f"{path} cannot be unpacked: {error}.") from error
@@ -276,11 +277,19 @@ def _write_binary(
         return
     native = table.typed(fills)
     for name, values in extra.items():
-        native = native.append_column(name, pa.array(values))
+        native = native.append_column(name, _array(values))
     if kind in NUMPY:
         write_array(native, file, path)
     else:
         write_arrow(native, file, kind)
+
+
+def _array(values: list[Any]) -> Any:
+    """A pyarrow array; of floats if a whole number has more than 64 bits."""
+    try:
+        return pa.array(values)
+    except OverflowError:
+        return pa.array([None if value is None else float(value) for value in values])
 
 
 def _write_text(

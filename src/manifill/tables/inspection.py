@@ -146,6 +146,7 @@ def _relations(encoding: Encoding, X: Array, M: Mask, names: list[Any]) -> tuple
 
 def _compare(values: Array, missing: Mask, name: Any, other: Any) -> Relation | None:
     """Welch's t-test of the values of `other`, grouped by whether `name` is missing."""
+    values = values / (float(np.nanmax(np.abs(values), initial=0.0)) or 1.0)  # squares must not overflow
     a, b = values[missing & ~np.isnan(values)], values[~missing & ~np.isnan(values)]
     std = float(np.nanstd(values)) if len(a) and len(b) else 0.0
     if min(len(a), len(b)) < _MIN_VALUES or std == 0 or (a.std() == 0 and b.std() == 0):
