@@ -152,8 +152,8 @@ def agrees(a: Any, b: Any) -> bool:
 def agrees_in_excel(a: Any, b: Any) -> bool:
     """The same for .xlsx files, which hold 15 digits of a number."""
     try:
-        if isinstance(a, str) and isinstance(b, str) and a.endswith("Z"):  # the same zone as +00:00
-            a = a.removesuffix("Z") + "+00:00"
+        if isinstance(a, str) and isinstance(b, str) and a == b.removesuffix("+00:00") + "Z":
+            return True  # the same zone
         return agrees(a, b) or math.isclose(float(a), float(b), rel_tol=1e-15)
     except (TypeError, ValueError):
         return False

@@ -148,6 +148,11 @@ class TestFormatsThatCannotHoldTheTable:
         read = pd.read_parquet if output.endswith("parquet") else pd.read_feather
         assert read(folder / output)["a"].astype(str).tolist() == cells
 
+    def test_carriage_returns_do_not_fit_into_sheets(self, folder):
+        """Readers of .xlsx files take a carriage return for a line feed."""
+        (folder / "cr.csv").write_text('t,b\n"a\rb",1\nc,2\n"a\rb",\nc,4\n', newline="")
+        assert manifill("impute", "cr.csv", "-o", "out.xlsx", folder=folder).returncode == 2
+
 
 class TestOptionsAreCheckedBeforeTheWork:
     def test_intervals_do_not_fit_into_an_array_file(self, folder):

@@ -783,8 +783,7 @@ def test_huge_numbers_do_not_overflow_when_types_are_inferred():
 
 
 def test_relations_of_huge_numbers_do_not_overflow():
-    frame = pd.DataFrame(
-        {"a": [1e300 * (i % 7) for i in range(60)], "b": [None if i % 7 > 4 else 1.0 * i for i in range(60)]}
-    )
-    found = inspect(frame)
+    numbers = np.arange(60.0)
+    frame = pd.DataFrame({"a": 1e300 * (numbers % 7), "b": np.where(numbers % 7 > 4, np.nan, numbers)})
+    found = inspect(Frame(frame))
     assert [one.other for one in found.relations] == ["a"]

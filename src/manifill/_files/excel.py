@@ -19,7 +19,7 @@ OTHER_SHEETS = (".ods", ".xls", ".xlsb")
 # Limits of the format of Excel.
 _MAX_TEXT = 32_767
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
-_NOT_IN_EXCEL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NOT_IN_EXCEL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 
 
 @dataclass(frozen=True)
