@@ -33,6 +33,16 @@ def test_intervals_have_the_stated_coverage():
     assert 0.84 <= np.mean(covered[0.9]) <= 0.96
 
 
+@pytest.mark.xfail(
+    reason="intervals of small curved tables are too wide: 97 %, at most 96 % asked", strict=False
+)
+def test_intervals_of_a_curved_table_have_the_stated_coverage(fitted):
+    X, M, imputer = fitted
+    for level, lowest, highest in ((0.5, 0.4, 0.65), (0.9, 0.84, 0.96)):
+        low, high = imputer.intervals(level)
+        assert lowest <= ((low <= X) & (high >= X))[M].mean() <= highest
+
+
 def test_intervals_contain_the_fill_and_keep_known_values(fitted):
     X, M, imputer = fitted
     for level in (0.5, 0.9):
