@@ -1,6 +1,7 @@
 """Runs of the command line in a forked process, which needs no second for imports, or in a new one."""
 
 import atexit
+import gc
 import importlib
 import os
 import signal
@@ -67,6 +68,7 @@ class Run:
         else:
             sys.stdout.flush()
             sys.stderr.flush()
+            gc.collect()  # a codec collected in the new process would wait for threads it does not have
             self.pid = os.fork()
             if self.pid == 0:
                 self._child()

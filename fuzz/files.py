@@ -114,12 +114,14 @@ def _check_output(
 ) -> None:
     ending, given = "".join(Path(name).suffixes), case.form.get("named", case.form.get("ending", ".csv"))
     sheet = given in (".xlsx", ".ods")
-    while sheet and names and not names[-1].strip() and not any(row[-1] for row in rows):
-        names, rows = names[:-1], [row[:-1] for row in rows]  # nothing is in these cells
+    if sheet:
+        names, rows = _without_empty_ends(names, rows)
     try:
         found_names, found = formats.READERS[ending]((folder / name).read_bytes())
     except Exception as error:
         raise Failure("unreadable output", error) from error
+    if sheet and given == ending:
+        found_names, found = _without_empty_ends(found_names, found)
     if given == ".npy" and ending in formats.TEXT and len(found) < len(rows):
         found_names, found = [""] * len(found_names), [found_names, *found]  # an array has no names
     codes = case.option("--missing-values")
@@ -149,6 +151,14 @@ def _check_output(
     )
     if case.option("--intervals") and "draw" not in name:
         check_intervals(found_names, found, len(names))
+
+
+def _without_empty_ends(names: list[str], rows: list[Any]) -> tuple[list[str], list[Any]]:
+    """Names and rows of a sheet without the first and last columns in which no cell is filled."""
+    for end, others in ((-1, slice(-1)), (0, slice(1, None))):
+        while names and not names[end].strip() and all(row[end] in (None, "") for row in rows):
+            names, rows = names[others], [row[others] for row in rows]
+    return names, rows
 
 
 def _check_types(case: Case, path: Path, width: int) -> None:

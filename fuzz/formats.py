@@ -80,7 +80,7 @@ def _xlsx(columns: Columns, _: dict[str, Any]) -> bytes:
     import openpyxl
 
     book, file = openpyxl.Workbook(), io.BytesIO()
-    book.active.append(list(columns))
+    book.active.append(list(columns) if any(name.strip() for name in columns) else ["x", *list(columns)[1:]])
     for row in zip(*columns.values(), strict=True):
         book.active.append([_simple(value) for value in row])
     book.save(file)

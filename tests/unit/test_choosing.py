@@ -190,6 +190,7 @@ def test_screened_entries_equal_to_the_mean_do_not_change_the_accuracy():
             truth=np.array([truth]),
             weight=one + 1.0,
             place=one,
+            sets=one,
             shrinkage=np.ones(1),
         )
 

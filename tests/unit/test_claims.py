@@ -29,7 +29,7 @@ def evidence(errors, truth, columns, d):
     h = len(columns)
     zeros = np.zeros(h, dtype=np.intp)
     truth = np.array(truth, dtype=float)
-    return Evidence(zeros, columns, truth - errors, truth, np.ones(h), zeros, np.ones(d))
+    return Evidence(zeros, columns, truth - errors, truth, np.ones(h), zeros, zeros, np.ones(d))
 
 
 class TestFewHeldOut:

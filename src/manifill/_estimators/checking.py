@@ -100,7 +100,7 @@ def check_fields(fields: Fields, X: Any) -> None:
 
 def check_notations(fields: Fields, notations: Mapping[str, Any]) -> None:
     """Raise if what says how values are written is not as `TextColumn.notation` has it."""
-    if not notations:
+    if notations == {}:
         return
     from manifill._files.columns import format_of  # imports pyarrow
 
@@ -154,12 +154,15 @@ def check_fitted(fitted: Fitted, fields: Fields) -> None:
 
 
 def _check_evidence(evidence: Evidence, n: int, d: int) -> None:
-    each = (evidence.rows, evidence.columns, evidence.found, evidence.truth, evidence.weight, evidence.place)
+    positions = (evidence.rows, evidence.columns, evidence.place, evidence.sets)
+    each = (*positions, evidence.found, evidence.truth, evidence.weight)
     finite = all((np.abs(one) < _MAX_HELD_OUT).all() for one in (*each, evidence.shrinkage))
     if len({one.shape for one in each}) > 1 or evidence.shrinkage.shape != (d,) or not finite:
         raise ValueError("evidence")
-    indices = ((evidence.rows, n), (evidence.columns, d), (evidence.place, _MAX_BINS))
-    if not all(one.dtype.kind == "i" and _within(one, limit) for one, limit in indices):
+    limits = (n, d, _MAX_BINS, max(1, len(evidence.sets)))
+    if not all(
+        one.dtype.kind == "i" and _within(one, limit) for one, limit in zip(positions, limits, strict=True)
+    ):
         raise ValueError("positions of held-out entries")
     if (evidence.weight < 0).any() or not 0 <= evidence.share < 1:
         raise ValueError("weights of held-out entries")

@@ -118,13 +118,19 @@ def _table(
 
 
 def _header(rows: list[list[Any]], used: Sequence[int]) -> int:
-    """Row of the names: the first with a cell in the last column, and in at least half of all columns."""
-    if not used:
-        return 0
-    for i, row in enumerate(rows):
-        if row[used[-1]] is not None and 2 * sum(row[j] is not None for j in used) >= len(used):
-            return i
-    return next(i for i, row in enumerate(rows) if any(value is not None for value in row))
+    """Row of the names: the first with a cell in the last column, and in at least half of all columns.
+
+    If that row has other values than texts, a row of texts above it may hold the names: that of the last
+    column is empty then.
+    """
+    filled = [[row[j] for j in used if row[j] is not None] for row in rows]
+    many = [i for i, values in enumerate(filled) if values and 2 * len(values) >= len(used)]
+    found = next((i for i in many if rows[i][used[-1]] is not None), None)
+    if found is None:
+        return next((i for i, values in enumerate(filled) if values), 0)
+    texts = [i for i in many if all(isinstance(value, str) for value in filled[i])]
+    above = [i for i in texts if i < found and len(filled[i]) > 1]
+    return found if found in texts or not above else above[-1]
 
 
 def _value(cell: Any) -> Any:

@@ -185,7 +185,7 @@ def python_values(column: Any) -> list[Any]:
     """Values of a pyarrow column; as texts those that Python does not have, such as times after 9999."""
     try:
         values: list[Any] = column.to_pylist()
-    except (OverflowError, ValueError, pa.ArrowException):
+    except (OverflowError, ValueError, KeyError, pa.ArrowException):
         kind = column.type
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             column = column.cast(pa.timestamp(kind.unit, "UTC")).cast(pa.timestamp(kind.unit))

@@ -97,6 +97,7 @@ class Evidence:
     found, truth : (h,), imputed values, after shrinkage, and true values.
     weight : (h,), weights that make the held-out entries representative of the missing ones.
     place : (h,), distance bins: classes of distance to the nearest known entries.
+    sets : (h,), the number of the set: entries of one set were held out together.
     shrinkage : (d,), factors on the filler's distance from the column means.
     share : share of the observed entries that was held out.
     """
@@ -107,6 +108,7 @@ class Evidence:
     truth: Array
     weight: Array
     place: Indices
+    sets: Indices
     shrinkage: Array
     share: float = 0.0
 
@@ -117,13 +119,14 @@ class Evidence:
         rows, columns, truth, weight, place = (
             np.concatenate([getattr(one, name) for one in sets]) for name in names
         )
-        return cls(rows, columns, shrinkage[columns] * found, truth, weight, place, shrinkage, share)
+        numbers = np.repeat(np.arange(len(sets)), [len(one.truth) for one in sets])
+        return cls(rows, columns, shrinkage[columns] * found, truth, weight, place, numbers, shrinkage, share)
 
     @classmethod
     def none(cls, d: int) -> "Evidence":
         """Evidence without entries, for a table in which none could be held out."""
         where, values = np.zeros(0, dtype=np.intp), np.zeros(0)
-        return cls(where, where, values, values, values, where, np.ones(d))
+        return cls(where, where, values, values, values, where, where, np.ones(d))
 
     @property
     def errors(self) -> Array:

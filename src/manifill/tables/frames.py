@@ -78,10 +78,7 @@ class Column:
         convert = CONVERT.get(self.holds, float)
         try:
             values = [None if value is None else convert(value) for value in self._values()]
-        except (
-            OverflowError,
-            ValueError,
-        ):  # a time that Python does not have: after 9999, of an unknown zone
+        except (OverflowError, ValueError, KeyError):  # no time of Python: after 9999, or of an unknown zone
             return np.where(self.missing, np.nan, arrow.microseconds(self.series.to_arrow()))
         return np.array(values, dtype=np.float64)
 
@@ -122,7 +119,8 @@ class Column:
         elif isinstance(getattr(nw.to_native(series), "dtype", None), np.dtype) and dtype.is_float():
             # pandas refuses Python floats for columns of less precision, such as float32.
             native = np.array(native, dtype=nw.to_native(series).dtype)
-        return series.scatter(rows.tolist(), native)
+        with np.errstate(over="ignore"):  # ends of intervals may be beyond the range of float32
+            return series.scatter(rows.tolist(), native)
 
     def written(self, values: Plain) -> list[Any]:
         """Plain values converted to the type of the column."""
