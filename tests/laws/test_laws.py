@@ -65,6 +65,15 @@ def test_imputed_values_are_within_observed_bounds(X, options):
         assert (filled <= np.nanmax(X, axis=0)).all()
 
 
+def test_claimed_errors_of_very_large_numbers_are_finite():
+    X = np.ones((8, 2))
+    X[0], X[1, 0] = (0, 1.46815608e308), 0
+    options = {"method": Sweep(start="normal"), "max_sweeps": 1}
+    for seed in range(5):
+        imputer = IGHImputer("gaussian", solver="spectral", random_state=seed, **options).fit(X)
+        assert all(np.isfinite(one.error) for one in imputer.accuracy_)
+
+
 @given(tables(), options)
 def test_the_same_seed_gives_the_same_numbers(X, options):
     imputer = IGHImputer(random_state=1, **options)

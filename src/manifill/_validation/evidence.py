@@ -25,7 +25,7 @@ _STANDARD_ERRORS = 1.7
 # over the columns is .32 with 1 entry and .33 with 5, which claim too much for well filled columns.
 # Almost without them, the lowest claim is a tenth of the true error: no rare large value was held out.
 _PRIOR_ENTRIES = 1.0
-_TINY = float(np.finfo(float).tiny)
+_TINY, _HUGE = float(np.finfo(float).tiny), float(np.finfo(float).max)
 # A column gets its mean if the filler is expected to lower the squared error by less than this share.
 _MIN_IMPROVEMENT = 0.02
 
@@ -208,8 +208,10 @@ def accuracy(
     relative = np.where(evidence.shrinkage > 0, relative, 1.0)
     empty = len(problem.given) - len(problem.rows)
     empty_share = empty / np.maximum(empty + problem.M.sum(axis=0), 1)
-    mean_errors = np.where(number > 0, problem.scaling.deviation * np.sqrt(variance), math.nan)
-    errors = mean_errors * np.sqrt((1 - empty_share) * relative + empty_share)
+    with np.errstate(over="ignore"):  # values near the largest float
+        mean_errors = np.where(number > 0, problem.scaling.deviation * np.sqrt(variance), math.nan)
+        errors = np.minimum(mean_errors * np.sqrt((1 - empty_share) * relative + empty_share), _HUGE)
+    mean_errors = np.minimum(mean_errors, _HUGE)
     columns = zip(
         errors.tolist(), mean_errors.tolist(), number.tolist(), evidence.shrinkage.tolist(), strict=True
     )
