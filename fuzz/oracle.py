@@ -101,7 +101,7 @@ def _check_holes(
 
 
 def _unchanged(old: Any, new: Any) -> bool:
-    return old == new or (is_missing(old) and is_missing(new))
+    return old == new or new is None or (is_missing(old) and is_missing(new))  # None: missing in a typed file
 
 
 def check_intervals(names: Sequence[str], rows: Cells, width: int) -> None:

@@ -273,6 +273,14 @@ class TestDates:
 
 
 class TestLayoutOfText:
+    def test_a_file_of_one_blank_line_is_refused(self, tmp_path):
+        for text in ("\t", " ", "\n\n", "\r\n \t"):
+            (tmp_path / "in.csv").write_text(text, newline="")
+            assert (
+                manifill("impute", "in.csv", "-o", "out.csv", "--no-header", folder=tmp_path).returncode == 1
+            )
+        assert not (tmp_path / "out.csv").exists()
+
     @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig", "utf-8"])
     @pytest.mark.parametrize(("newline", "delimiter"), [("\n", "\t"), ("\r\n", ";"), ("\r\n", ",")])
     def test_it_is_kept(self, tmp_path, encoding, newline, delimiter):

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -108,3 +109,11 @@ def test_letters_without_a_font_give_no_warning(tmp_path):
     assert result.returncode == 0
     assert "Glyph" not in result.stderr
     assert "湿度" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["a" * 3000, "$x", "$a_$"])
+def test_any_name_gives_a_report_without_warning(name):
+    table = pd.DataFrame({name: [1.0, 2, 3, 4], "b": [1.0, 2, np.nan, 4]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report(TableImputer(random_state=0, max_sweeps=1).fit(table), Frame(table))

@@ -190,9 +190,8 @@ class TextReader:
         except UnicodeError as error:
             raise InvalidInput(self._not_text(error, self._delimiter or ",")) from error
         while first and not first.strip():  # blank lines above the table
-            first, _, sample = sample[len(first) :].partition("\n")
-            first += "\n"
-            sample = first + sample
+            sample = sample[len(first) :]
+            first = "".join(sample.partition("\n")[:2])
         unquoted = re.sub(r'"[^"]*"', "", first)
         frequent = max(",;\t|", key=lambda mark: (unquoted.count(mark), mark == ","))
         ending = next((one for one in ("\r\n", "\n", "\r") if first.endswith(one)), "\n")

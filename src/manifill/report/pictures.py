@@ -23,7 +23,7 @@ def missing_map(M: Mask, names: list[str]) -> Figure:
     with plots.look():
         figure = Figure(figsize=(max(4.0, min(9.0, 0.32 * len(names) + 2)), 4.2), layout="constrained")
         axes = figure.subplots()
-        plots.missingness(axes, M[::step], names)
+        plots.missingness(axes, M[::step], [_label(name) for name in names])
         axes.set(title="" if step == 1 else f"1 row in {step} shown")
     return figure
 
@@ -55,7 +55,7 @@ def accuracy(names: list[str], relative: list[float]) -> Figure:
             rows, np.minimum(relative, 1.2), color=["#0072B2" if one < 1 else "#D55E00" for one in relative]
         )
         axes.axvline(1, color="black", lw=1, ls="--")
-        axes.set_yticks(rows, names)
+        axes.set_yticks(rows, [_label(name) for name in names])
         axes.set(xlim=(0, 1.25), xlabel="error / error of the mean or mode (dashed: no better)")
         axes.grid(axis="y", visible=False)
     return figure
@@ -72,11 +72,16 @@ def distributions(X: Array, M: Mask, fields: list[Field]) -> Figure:
         for axes, field in zip(grid, shown, strict=False):
             missing = M[:, field.first]
             _distribution(axes, field, X[~missing][:, field.columns], X[missing][:, field.columns])
-            axes.set_title(str(field.name), fontsize=9)
+            axes.set_title(_label(str(field.name)), fontsize=9)
         for axes in grid[len(shown) :]:
             axes.set_visible(False)
         grid[0].legend(fontsize=7.5)
     return figure
+
+
+def _label(name: str, most: int = 40) -> str:
+    """A name as it is, not as a formula, and short enough to leave room for the picture beside it."""
+    return (name if len(name) <= most else name[:most] + "…").replace("$", r"\$")
 
 
 def _distribution(axes: Any, field: Field, observed: Array, filled: Array) -> None:
@@ -89,7 +94,7 @@ def _distribution(axes: Any, field: Field, observed: Array, filled: Array) -> No
             values = [order[str(value)] for value in variable.decode(numbers).tolist()]
             share = np.bincount(values, minlength=len(levels)) / max(len(values), 1)
             axes.bar(np.arange(len(levels)) + 0.4 * k - 0.2, share, 0.4, color=styles[name][0], label=name)
-        short = [level if len(level) < 9 else level[:8] + "…" for level in levels]
+        short = [_label(level, 8) for level in levels]
         if len(levels) <= 8:
             axes.set_xticks(range(len(levels)), short, rotation=30 if len(levels) > 3 else 0)
         else:
