@@ -80,7 +80,10 @@ def _xlsx(columns: Columns, _: dict[str, Any]) -> bytes:
     import openpyxl
 
     book, file = openpyxl.Workbook(), io.BytesIO()
-    book.active.append(list(columns) if any(name.strip() for name in columns) else ["x", *list(columns)[1:]])
+    # A row of names without the last one is not told from a title.
+    book.active.append(
+        [name if name.strip() or i == 0 < len(columns) - 1 else f"x{i}" for i, name in enumerate(columns)]
+    )
     for row in zip(*columns.values(), strict=True):
         book.active.append([_simple(value) for value in row])
     book.save(file)

@@ -665,6 +665,15 @@ class TestTypedFiles:
         impute(tmp_path, "in.feather", "out.csv")
         assert "11476" in (tmp_path / "out.csv").read_text()
 
+    def test_microseconds_of_late_times_written_as_text(self, tmp_path):
+        moments = [f"24{i:02}-06-06 11:03:53.8560{i:02}" for i in range(ROWS)]
+        cells = "".join(f"{moment},{i if i % 5 else ''}\n" for i, moment in enumerate(moments))
+        (tmp_path / "in.csv").write_text("t,x\n" + cells)
+        for output in ("out.json", "out.parquet"):
+            impute(tmp_path, "in.csv", output)
+        assert [one["t"] for one in json.loads((tmp_path / "out.json").read_text())] == moments
+        assert pa.parquet.read_table(tmp_path / "out.parquet")["t"].cast(pa.string()).to_pylist() == moments
+
     def test_long_decimals_and_integers_of_128_bits(self):
         values = [None if i % 7 == 0 else 10**30 + i * 10**28 for i in range(ROWS)]
         exact = [None if value is None else decimal.Decimal(value) for value in values]

@@ -16,6 +16,8 @@ from manifill._files.formats import GROUPS, FlagFormat, Format, NumberFormat
 from manifill.tables.variables import Plain
 
 _ARROW = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "time": pa.time64("us")}
+_EXACT = 2.0**53
+"""Floats up to this number represent all integers."""
 
 
 @dataclass(eq=False)
@@ -106,7 +108,7 @@ class TextColumn:
         assert self.numbers is not None
         known = np.where(self.missing, 0, self.numbers)
         if self.holds in ("date", "date and time"):
-            times = pa.array(known.astype(np.int64), pa.int64(), mask=self.missing)
+            times = pa.array(self._microseconds(cells, known), pa.int64(), mask=self.missing)
             zone = None
             if isinstance(self.format, TimeFormat) and "%z" in self.format.pattern:
                 zone = self.format.zone if re.fullmatch(r"[+-]\d\d:\d\d", self.format.zone) else "UTC"
@@ -116,6 +118,16 @@ class TextColumn:
             return pa.array(known.astype(np.int64), pa.int64(), mask=self.missing).cast(_ARROW["time"])
         kind = _ARROW[self.holds]
         return pa.array(known.astype(kind.to_pandas_dtype()), kind, mask=self.missing)
+
+    def _microseconds(self, cells: Any, known: Array) -> npt.NDArray[np.int64]:
+        """Times in microseconds, 0 where missing; `known` are the same as floats."""
+        rounded = known.astype(np.int64)
+        if isinstance(self.format, TimeFormat) and np.abs(known).max(initial=0.0) > _EXACT:
+            texts = pc.utf8_trim_whitespace(cells.filter(pa.array(~self.missing)))
+            exact = self.format.microseconds(texts)
+            if exact is not None:
+                rounded[~self.missing] = exact
+        return rounded
 
     def arrow_values(self, values: Plain) -> Plain:
         """Imputed values for the array of `arrow`."""
