@@ -10,7 +10,8 @@ from manifill._messages import MEASURED
 from manifill._problem import Problem
 from manifill._validation import Evidence, accuracy
 from manifill._validation.errors import _quantile
-from manifill.tables import inspect
+from manifill.tables import Quantity, inspect
+from manifill.tables.accuracy import score
 from manifill.tables.frames import Frame
 
 
@@ -22,6 +23,10 @@ def test_claimed_errors_are_true_if_values_are_missing_at_random():
         rows += claims(table, removed(table, "MAR", seed))
     claimed, true = (np.sqrt(np.mean([row[key] ** 2 for row in rows])) for key in ("claimed", "true"))
     assert 0.88 < claimed / true < 1.15
+
+
+def test_entries_that_are_held_out_with_weight_zero_have_an_error():
+    assert score(Quantity("number"), np.zeros((3, 1)), np.full((3, 1), 2.0), np.zeros(3)) == ("error", 2.0)
 
 
 def evidence(errors, truth, columns, d):

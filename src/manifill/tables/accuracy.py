@@ -122,6 +122,7 @@ def _decoded(variable: Quantity, imputed: Array, truth: Array, weight: Array, er
 def score(variable: Variable, imputed: Array, truth: Array, weight: Array | None = None) -> tuple[str, float]:
     """Measure and its value for encoded values (h, width), weighted; see `VariableAccuracy.measure`."""
     values, true_values = variable.decode(imputed), variable.decode(truth)
+    weight = weight if weight is not None and weight.sum() > 0 else None
     if variable.chosen or variable.kind == "ordered":
         return "wrong", float(np.average(values != true_values, weights=weight))
     difference = values.astype(np.float64) - true_values.astype(np.float64)
