@@ -94,7 +94,7 @@ def faults(seed: int, scale: float) -> list[Line]:
     return [Line("faults", promise, figure, f"python -m {' '.join(arguments)}", bad)]
 
 
-def honesty(seed: int, scale: float) -> list[Line]:
+def honesty(_: int, scale: float) -> list[Line]:
     """Claimed over true errors, and coverage of intervals."""
     count = max(round(20 * scale), 1)
     pooled = claims.figures(range(count))
