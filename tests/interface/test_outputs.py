@@ -8,8 +8,10 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections import namedtuple
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -150,6 +152,15 @@ class TestTransaction:
                 file.write("a")
         assert order == ["rename", "send"]
         assert stdout.buffer.getvalue() == "é\n".encode()
+
+
+def test_temporary_files_of_libraries_are_removed_after_an_interrupt():
+    before, made = tempfile.tempdir, []
+    with pytest.raises(KeyboardInterrupt), atomic.temporary_files():
+        made.append(Path(tempfile.mkstemp()[1]))
+        raise KeyboardInterrupt
+    assert tempfile.tempdir == before
+    assert not made[0].parent.exists()
 
 
 class TestErrorsNameTheFile:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from manifill._files.atomic import temporary_files
 from manifill._files.frame import FrameFile, Options, Origin, of_values, python_values, stripped
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables.source import Fills
@@ -244,9 +245,14 @@ def _fill_workbook(
 
 
 def _save(book: Any, file: IO[bytes]) -> None:
-    """Save a workbook; openpyxl complains about a file that fails while it writes, so it writes to memory."""
+    """Save a workbook; openpyxl complains about a file that fails while it writes, so it writes to memory.
+
+    openpyxl has a temporary file for each sheet, and does not remove it if a signal comes right after its
+    creation.
+    """
     buffer = io.BytesIO()
-    book.save(buffer)
+    with temporary_files():
+        book.save(buffer)
     file.write(buffer.getbuffer())
 
 
