@@ -156,9 +156,14 @@ class TestTransaction:
 
 def test_temporary_files_of_libraries_are_removed_after_an_interrupt():
     before, made = tempfile.tempdir, []
-    with pytest.raises(KeyboardInterrupt), atomic.temporary_files():
-        made.append(Path(tempfile.mkstemp()[1]))
-        raise KeyboardInterrupt
+
+    def interrupted():
+        with atomic.temporary_files():
+            made.append(Path(tempfile.mkstemp()[1]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert tempfile.tempdir == before
     assert not made[0].parent.exists()
 
