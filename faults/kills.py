@@ -26,6 +26,7 @@ def kills(findings: Findings, folder: Path, cases: int, seed: int, real: bool) -
         job.set_up(place / "work")
         run = Run(place, job.arguments, real=real)
         run.start()
+        run.wait_for_the_command()
         if rng.random() < 0.5:
             least, most = (_START, reference.seconds[job.name] + _IMPORTS) if real else (0.02, 1.0)
             seconds = rng.uniform(least, most if real else reference.seconds[job.name] * 1.05)

@@ -74,7 +74,7 @@ class Run:
                 self._child()
 
     def _child(self) -> None:
-        code = 99
+        code = 99  # of an exception that the command does not handle
         try:
             for number, name in enumerate(("/dev/null", "stdout", "stderr")):
                 opened = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o666)
@@ -91,6 +91,7 @@ class Run:
             code = self._main()
         except BaseException:
             traceback.print_exc()
+            sys.stderr.flush()
         finally:
             os._exit(code)
 
@@ -105,6 +106,7 @@ class Run:
         if self.before is not None:
             self.before()
         code: Any = 0
+        self._begun.touch()
         try:
             main()
         except SystemExit as end:
@@ -114,6 +116,16 @@ class Run:
             with suppress(AttributeError):
                 stream.flush()
         return int(code)
+
+    @property
+    def _begun(self) -> Path:
+        """A file that tells that the command has begun in the forked process."""
+        return self.folder / "begun"
+
+    def wait_for_the_command(self) -> None:
+        """Wait until the command has begun; only in a forked process, where it has begun at once if idle."""
+        if not self.real:
+            self.wait_until(self._begun.exists)
 
     def send(self, number: int) -> None:
         """Send a signal; none if the process has ended."""
