@@ -665,6 +665,14 @@ class TestTypedFiles:
         impute(tmp_path, "in.feather", "out.csv")
         assert "11476" in (tmp_path / "out.csv").read_text()
 
+    def test_infinite_intervals_of_times_end_with_the_calendar(self, tmp_path):
+        """Five rows in time: no entry can be held out, so nothing is known about the errors."""
+        days = ["2001-07-28T23:00", "2001-08-13T13:00", "2001-07-27T03:00", "", "2001-07-23T12:00"]
+        (tmp_path / "in.csv").write_text("t,x\n" + "".join(f"{i % 2},{day}\n" for i, day in enumerate(days)))
+        impute(tmp_path, "in.csv", "out.csv", "--intervals", "0.5", "--time", "t")
+        table = pd.read_csv(tmp_path / "out.csv", dtype=str)
+        assert table["x_low"][3][:4] < "2001" < table["x_high"][3][:4]
+
     def test_microseconds_of_late_times_written_as_text(self, tmp_path):
         moments = [f"24{i:02}-06-06 11:03:53.8560{i:02}" for i in range(ROWS)]
         cells = "".join(f"{moment},{i if i % 5 else ''}\n" for i, moment in enumerate(moments))

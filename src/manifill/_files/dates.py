@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from manifill._arrays import Array, Mask
-from manifill.tables.times import DAY, moment
+from manifill.tables.times import DAY, FIRST_TIME, LAST_TIME, moment
 from manifill.tables.variables import Plain
 
 _MONTHS = (
@@ -126,7 +126,8 @@ class TimeFormat:
         offset = float(_offsets(pa.array([self.zone]), 1)[0]) * 60e6 if "%z" in self.pattern else 0.0
         # Rounded to the written fraction; what is cut off would always make times earlier.
         unit = 10 ** (6 - self.places)
-        return [self._written(moment(round((value + offset) / unit) * unit)) for value in values.tolist()]
+        shifted = [min(max(value + offset, FIRST_TIME), LAST_TIME) for value in values.tolist()]  # not ±∞
+        return [self._written(moment(round(value / unit) * unit)) for value in shifted]
 
     def _written(self, time: datetime.datetime) -> str:
         digits = "02" if self.padded else ""

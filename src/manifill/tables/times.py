@@ -10,13 +10,13 @@ DAY = 86_400e6
 
 TIMES = ("date", "date and time", "duration", "time")
 # Range of Python's datetime, in microseconds since 1970, less a margin of at least a day at both ends.
-_FIRST_TIME = (datetime.datetime(1, 1, 2, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
-_LAST_TIME = (datetime.datetime(9999, 12, 30, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
+FIRST_TIME = (datetime.datetime(1, 1, 2, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
+LAST_TIME = (datetime.datetime(9999, 12, 30, tzinfo=datetime.UTC) - EPOCH) / MICROSECOND
 
 
 def moment(microseconds: float) -> datetime.datetime:
     """Date and time (UTC) from microseconds since 1970, clipped to the years 1 to 9999."""
-    return EPOCH + max(min(microseconds, _LAST_TIME), _FIRST_TIME) * MICROSECOND
+    return EPOCH + max(min(microseconds, LAST_TIME), FIRST_TIME) * MICROSECOND
 
 
 def _since_epoch(value: Any) -> float:

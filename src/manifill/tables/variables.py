@@ -85,7 +85,8 @@ class Quantity:
             values = np.exp(np.minimum(values, 700.0)) - self.offset
             values = np.maximum(values, 0.0)
         if self.step:
-            values = _ROUND[outward](values / self.step) * self.step
+            with np.errstate(over="ignore"):  # an interval may end at the largest float
+                values = _ROUND[outward](values / self.step) * self.step
         if self.limits is not None:
             low, high = self.limits
             if self.step:  # the lowest and highest multiple within the limits
