@@ -166,6 +166,15 @@ def test_landmarks_accept_custom_kernels(surface):
         IGHImputer(kernel, solver="local").fit(damaged)
 
 
+def test_normal_equations_that_rounding_makes_indefinite_are_solved():
+    equations = NormalEquations(6)
+    equations.products = np.diag([2e4, 1e3, 1e2, 10.0, 1.0, -3e-3])
+    equations.projections = np.array([2e4, 1e3, 1e2, 10.0, 1.0, 0.0])
+    coefficients, report = equations.solve(np.eye(6), 1e-3)
+    np.testing.assert_allclose(coefficients[:4], 1, rtol=0.01)
+    assert report.added < 0.1
+
+
 def test_redundant_landmarks_are_dropped_and_reported(rng):
     K = Gaussian(1.0).gram(np.repeat(rng.standard_normal((4, 2)), 2, axis=0))
     equations = NormalEquations(8)
