@@ -26,6 +26,7 @@ from benchmarks import (
     pictures,
     pooling,
     profile,
+    published,
     results,
     schedule,
     sensors,
@@ -33,6 +34,7 @@ from benchmarks import (
     surface,
     sweep_count,
     swiss_roll,
+    tradeoff,
 )
 
 BENCHMARKS = {
@@ -64,6 +66,8 @@ BENCHMARKS = {
     "sensors": sensors.run,
     "gallery": gallery.run,
     "overview": overview.run,
+    "published": published.run,
+    "tradeoff": tradeoff.run,
 }
 
 
