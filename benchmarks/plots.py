@@ -1,10 +1,13 @@
-"""Log-log plots of growth, with the exponent of each power law in the legend."""
+"""Plots of growth, with the exponent of each power law in the legend, and of error against time."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import Bbox
 
@@ -47,13 +50,10 @@ def _lines(axes: Axes, lines: Mapping[str, Series]) -> None:
 
 
 Panel = tuple[Mapping[str, tuple[float, float]], str]
-"""Points (x, y) by name, and a note for the bottom of the panel."""
-# Places of a label around its point: direction, and multiples of the gap. The first that is free is taken.
-_PLACES = tuple(
-    (x, y, gap)
-    for gap in (1, 2.5, 4.5)
-    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-)
+"""Points (x, y) by name, and a note, written below the title of the panel."""
+_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+# Distances of a label from its point, in points; the farther ones get a line to the point.
+_GAPS = (7, 18, 32, 48)
 
 
 def tradeoff(panels: Mapping[str, Panel], x: str) -> Figure:
@@ -62,21 +62,18 @@ def tradeoff(panels: Mapping[str, Panel], x: str) -> Figure:
     Those of manifill are coloured and connected.
     """
     with look():
-        figure = Figure(figsize=(5 * len(panels), 4.6), layout="constrained")
+        figure = Figure(figsize=(5 * len(panels), 4.8), layout="constrained")
         row = figure.subplots(1, len(panels), squeeze=False)[0]
         for axes, (title, (points, note)) in zip(row, panels.items(), strict=True):
-            mine = [point for name, point in points.items() if name.startswith(OURS)]
-            axes.plot(*zip(*mine, strict=True), "-", color=STYLES[0][0], lw=1.5)
             for name, point in points.items():
-                color = STYLES[0][0] if name.startswith(OURS) else "0.35"
-                axes.plot(*point, "o", color=color, ms=8 if name.startswith(OURS) else 6)
-            axes.set(xscale="log", title=title, xlabel=x)
-            axes.margins(x=0.22, y=0.14)
+                axes.plot(*point, "o", color=_color(name), ms=8 if name.startswith(OURS) else 6, zorder=3)
+            if mine := _mine(points):
+                axes.plot(*zip(*mine, strict=True), "-", color=_color(OURS), lw=1.5)
+            axes.set(xscale="log", xlabel=x)
+            axes.set_title(f"{title}\n{note}", fontsize=10)
+            axes.margins(x=0.25, y=0.14)
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.12g}")
             axes.xaxis.set_minor_formatter(NullFormatter())
-            axes.text(
-                0.99, 0.01, note, transform=axes.transAxes, ha="right", va="bottom", fontsize=8, color="0.35"
-            )
         row[0].set_ylabel("RMSE, standardised")
         figure.draw_without_rendering()  # fixes the places of the axes
         figure.set_layout_engine("none")
@@ -85,29 +82,53 @@ def tradeoff(panels: Mapping[str, Panel], x: str) -> Figure:
     return figure
 
 
+def _mine(points: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
+    return [point for name, point in points.items() if name.startswith(OURS)]
+
+
+def _color(name: str) -> str:
+    return STYLES[0][0] if name.startswith(OURS) else "0.3"
+
+
 def _label(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None:
-    """Write each name beside its point, where it covers no other name, point or edge."""
-    pixels = axes.transData.transform(list(points.values()))
-    taken = [Bbox.from_extents(*(place - 5), *(place + 5)) for place in pixels]
+    """Write each name beside its point, at the nearest place where it covers nothing."""
+    if not points:
+        return
+    ends = axes.transData.transform(_mine(points) or list(points.values())[:1])
+    line = [a + t * (b - a) for a, b in pairwise(ends) for t in np.linspace(0, 1, 50)]
+    dots = axes.transData.transform(list(points.values()))
+    taken = [Bbox.from_extents(*(place - 4), *(place + 4)) for place in (*dots, *line)]
     for name, point in points.items():
-        mine = name.startswith(OURS)
-        for across, up, gap in _PLACES:
-            text = axes.annotate(
-                name,
-                point,
-                (7 * across * gap, 7 * up * gap),
-                textcoords="offset points",
-                ha=("center", "left", "right")[across],
-                va=("center", "bottom", "top")[up],
-                fontsize=9,
-                weight="bold" if mine else "normal",
-                color=STYLES[0][0] if mine else "0.15",
-                arrowprops={"arrowstyle": "-", "color": "0.6", "lw": 0.6} if gap > 1 else None,
-            )
+        found: list[tuple[int, tuple[int, int, int], Bbox]] = []
+        for gap, (across, up) in product(_GAPS, _SIDES):
+            text = _text(axes, name, point, (across, up, gap))
             box = text.get_window_extent()
-            inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.figure.bbox.x1 and axes.bbox.y0 <= box.y0
-            if inside and not any(box.overlaps(other) for other in taken):
+            text.remove()
+            outside = not all(axes.bbox.contains(*corner) for corner in box.corners())
+            overlaps = sum(box.overlaps(other) for other in taken) + 10 * outside
+            found.append((overlaps, (across, up, gap), box))
+            if not overlaps:
                 break
-            if (across, up, gap) != _PLACES[-1]:
-                text.remove()
+        _, place, box = min(found, key=lambda one: one[0])
+        joined = {"arrowprops": {"arrowstyle": "-", "color": "0.6", "lw": 0.7}} if place[2] > _GAPS[0] else {}
+        _text(axes, name, point, place, **joined)
         taken.append(box)
+
+
+def _text(
+    axes: Axes, name: str, point: tuple[float, float], place: tuple[int, int, int], **options: Any
+) -> Text:
+    """A label beside its point. `place`: to the right (1) or left (−1), above (1) or below (−1), distance."""
+    across, up, gap = place
+    return axes.annotate(
+        name,
+        point,
+        (gap * across, gap * up),
+        textcoords="offset points",
+        ha=("center", "left", "right")[across],
+        va=("center", "bottom", "top")[up],
+        fontsize=9,
+        weight="bold" if name.startswith(OURS) else "normal",
+        color=_color(name),
+        **options,
+    )
