@@ -75,7 +75,7 @@ def main() -> None:
     """Print the machine, then run each benchmark, print its table and write it to files."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measure manifill and other imputers. All benchmarks together take about three hours.",
+        description="Measure manifill and other imputers. All benchmarks together take many hours.",
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; default: all"

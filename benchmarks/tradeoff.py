@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
@@ -72,8 +72,8 @@ Measured = dict[tuple[int, str], dict[str, list[Outcome]]]
 """(rows, table) → method → one outcome per mask."""
 
 
-class OutOfTime(Exception):
-    """A fill took longer than it may."""
+class OutOfTime(BaseException):
+    """A fill took longer than it may; not an `Exception`, so that no library catches it."""
 
 
 def methods(rows: int) -> dict[str, Any]:
@@ -105,12 +105,19 @@ def absent() -> list[str]:
     return [f"{name} (needs {hint})" for name, hint in hints.items() if name not in methods(0)]
 
 
-def run(smoke: bool = False, sizes: tuple[Size, ...] = SIZES) -> results.Result:
+def run(
+    smoke: bool = False, sizes: tuple[Size, ...] = SIZES, names: tuple[str, ...] = NAMES
+) -> results.Result:
     """Errors and seconds of all methods, and the picture; unless `smoke`, the page in docs is written."""
     facts = results.environment()
-    measured = measure((Size(40, limit=60),) if smoke else sizes, ("iris",) if smoke else NAMES)
+    if smoke:
+        sizes, names = (Size(40, limit=60),), ("iris",)
+    measured = measure(sizes, names)
     table, figure = _table(measured), tradeoff(panels(measured), "seconds per table")
     if not smoke:
+        facts |= {"masks": "; ".join(f"{size.rows:,} rows: {size.masks}" for size in sizes)}
+        if (sizes, names) != (SIZES, NAMES):
+            facts |= {"part of the benchmark only": f"tables {', '.join(names)}"}
         PAGE.write_text(page(table, facts), encoding="utf-8")
         figure.savefig(PAGE.with_suffix(".png"))
     return table, {"tradeoff": figure}
@@ -148,11 +155,11 @@ def limited(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float) -> Outcome
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return fill(imputer if isinstance(imputer, Mice) else clone(imputer), X, M, limit)
+            return fill(imputer, X, M, limit)
     except OutOfTime:
         return Outcome(failure=f"not finished in {limit:g} s")
     except Exception as error:  # a peer that fails has no point; the others go on
-        return Outcome(failure=f"failed: {error}")
+        return Outcome(failure=escape(f"failed: {error}"))
     finally:
         signal.signal(signal.SIGALRM, former)
 
@@ -172,7 +179,7 @@ def panels(measured: Measured) -> dict[str, tuple[dict[str, tuple[float, float]]
         cases = [outcomes for (n, _), outcomes in measured.items() if n == rows]
         points = {method: _mean([outcomes[method] for outcomes in cases]) for method in cases[0]}
         missing = [method for method, (seconds, _) in points.items() if math.isnan(seconds)]
-        note = f"not finished in time: {', '.join(missing)}" if missing else ""
+        note = f"not finished: {', '.join(missing)}" if missing else ""
         shown = {method: point for method, point in points.items() if method not in missing}
         count = f"{len(cases)} table{'s' if len(cases) > 1 else ''}"
         found[f"{rows:,} rows, {count}"] = (shown, note)
