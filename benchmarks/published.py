@@ -47,8 +47,8 @@ NOT_COMPARABLE = """## What is not comparable
 - Published numbers come from other machines, library versions and sometimes other draws of the
   masks; the sections say what is known. Differences of less than a few percent may be due to that.
   Only the masks of GRAPE are known to be the same.
-- All these tables are filled without a split into training and test rows: every method sees the
-  known entries of all rows.
+- manifill sees the known entries of all rows of a table, without a split into training and test
+  rows. GRAPE does so too; whether all other methods do is not stated.
 - Times are left out: they were not measured on the same machine. [This page](benchmarks/tradeoff.md)
   has errors and times of several methods in one run.
 - Benchmarks of time series are not on this page yet."""

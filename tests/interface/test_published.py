@@ -8,7 +8,7 @@ import pytest
 from benchmarks import ours, published, tradeoff
 from benchmarks.cache import Cache
 from benchmarks.data import DEVELOPMENT, REPORT
-from benchmarks.fills import Outcome
+from benchmarks.fills import Outcome, fill
 from benchmarks.plots import tradeoff as drawn
 from sklearn.impute import KNNImputer, SimpleImputer
 
@@ -28,6 +28,17 @@ def test_masks_of_grape_are_those_of_its_generator():
         torch.manual_seed(seed)
         known = (torch.FloatTensor(308 * 6, 1).uniform_() < 0.7).numpy().reshape(308, 6)
         np.testing.assert_array_equal(published.grape_mask((308, 6), 0.3, seed), ~known)
+
+
+def test_column_mean_has_the_errors_that_grape_printed(data_folder):
+    grape, _ = published.benchmarks()
+    for label in ("concrete", "wine", "yacht"):
+        X = grape.scaled(label)
+        outcomes = [fill(SimpleImputer(), X, published.grape_mask(X.shape, 0.3, seed)) for seed in range(5)]
+        for table in grape.tables[:2]:
+            printed = table.errors["mean"][table.sets.index(label)]
+            found = np.mean([getattr(outcome, table.metric.lower()) for outcome in outcomes])
+            assert f"{found:.4f}" == str(printed)
 
 
 def test_published_tables_are_complete_and_of_listed_sets():
