@@ -54,6 +54,10 @@ class Outcome:
     mae: float = math.nan
 
 
+class OutOfTime(BaseException):
+    """A fill took longer than it may; not an `Exception`, so that no library catches it."""
+
+
 def fill(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float = 0) -> Outcome:
     """Fill the entries M of X. After `limit` seconds (0: no limit) SIGALRM comes, which ends the process."""
     damaged = np.where(M, np.nan, X)
@@ -70,6 +74,25 @@ def fill(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float = 0) -> Outcom
                 signal.setitimer(signal.ITIMER_REAL, 0)
     absolute = float(np.abs(filled - X)[M].mean())
     return Outcome(seconds, rmse(X, filled, M), nrmse(X, filled, M), mae=absolute)
+
+
+def limited(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float = 0) -> Outcome:
+    """`fill`, ended by an exception after `limit` seconds (0: no limit); other errors are reported too."""
+
+    def stop(*_: Any) -> None:
+        raise OutOfTime
+
+    former = signal.signal(signal.SIGALRM, stop)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return fill(imputer, X, M, limit)
+    except OutOfTime:
+        return Outcome(failure=f"not finished in {limit:g} s")
+    except Exception as error:  # the others go on
+        return Outcome(failure=escape(f"failed: {error}"))
+    finally:
+        signal.signal(signal.SIGALRM, former)
 
 
 def median(outcomes: list[Outcome]) -> Outcome:

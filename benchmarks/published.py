@@ -20,7 +20,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from benchmarks import ours, results
 from benchmarks.cache import Cache
 from benchmarks.data import DEVELOPMENT, Source
-from benchmarks.fills import fill
+from benchmarks.fills import limited
 
 NUMBERS = Path(__file__).with_name("published.toml")
 PAGE = results.ROOT / "docs" / "published-tables.md"
@@ -38,7 +38,8 @@ with its defaults, which are the same for all tables.
 be used, in the development of manifill, with other masks. Nothing was chosen on the masks of this
 page.
 
-± is the standard deviation over the masks. The lowest error of each column is bold, whoever has it.
+± is the standard deviation over the masks. The lowest error of each column is bold, whoever has it;
+where manifill failed with one of the masks, it is never the lowest.
 A conditional mean, which manifill fills in, is the best fill under squared errors (RMSE); under
 absolute errors (MAE) the conditional median is."""
 
@@ -141,8 +142,8 @@ class Case:
     method: str
 
 
-Scores = dict[Case, list[dict[str, float]]]
-"""For every case the errors by metric, one per mask."""
+Scores = dict[Case, list[dict[str, Any]]]
+"""For every case and mask: the errors by metric, NaN after a `failure`, which says what happened."""
 
 
 def run(smoke: bool = False, sets: Collection[str] = (), masks: int | None = None) -> Table:
@@ -181,12 +182,13 @@ def _cases(benchmark: Benchmark) -> Iterator[Case]:
     yield from found
 
 
-def _score(benchmark: Benchmark, case: Case, X: np.ndarray, seed: int, cache: Cache) -> dict[str, float]:
+def _score(benchmark: Benchmark, case: Case, X: np.ndarray, seed: int, cache: Cache) -> dict[str, Any]:
     key = (case.benchmark, case.label, case.rate, case.method, seed, ours.version())
     if key not in cache:
         M = PROTOCOLS[benchmark.protocol].mask(X.shape, case.rate, seed)
-        outcome = fill(ours.imputers(medians=True)[case.method], X, M)
-        cache[key] = {"MAE": outcome.mae, "RMSE": outcome.rmse, "seconds": outcome.seconds}
+        outcome = limited(ours.imputers(medians=True)[case.method], X, M)
+        errors = {"MAE": outcome.mae, "RMSE": outcome.rmse}
+        cache[key] = errors | {"seconds": outcome.seconds, "failure": outcome.failure}
     return cache[key]
 
 
@@ -202,12 +204,15 @@ def summary(scores: Scores) -> Table:
                 by, best = published.best(label)
                 found = [_errors(scores, benchmark, published, label, method) for method in methods]
                 ratios = [float(np.mean(errors)) / float(best) if errors else math.nan for errors in found]
-                if np.isnan(ratios).all():
+                if not any(found):
                     continue
                 cells = [
                     text
                     for errors, ratio in zip(found, ratios, strict=True)
-                    for text in (_ours(errors), _bold(f"{ratio:.3f}", ratio < 1) if errors else "–")
+                    for text in (
+                        _ours(errors),
+                        "–" if math.isnan(ratio) else _bold(f"{ratio:.3f}", ratio < 1),
+                    )
                 ]
                 row = (benchmark.name, published.metric, f"{published.rate:.0%}")
                 table.add_row(*row, benchmark.heading(label), _theirs(best), by, *cells)
@@ -228,7 +233,7 @@ def page(scores: Scores, facts: Mapping[str, str]) -> str:
         filled = {case.label for case in scores if case.benchmark == benchmark.name}
         if skipped := [label for label in benchmark.data if label not in filled]:
             lines += ["", f"Not filled in this run, so without an error of manifill: {', '.join(skipped)}."]
-        lines += [""]
+        lines += ["", *_failures(benchmark, scores)]
     return "\n".join([*lines, NOT_COMPARABLE, ""])
 
 
@@ -255,6 +260,16 @@ def beside(benchmark: Benchmark, published: PublishedTable, scores: Scores) -> T
     return table
 
 
+def _failures(benchmark: Benchmark, scores: Scores) -> list[str]:
+    lines = [
+        f"- Failed: {case.method} on {case.label}, {case.rate:.0%} missing, seed {seed}. {one['failure']}"
+        for case, found in scores.items()
+        for seed, one in enumerate(found)
+        if case.benchmark == benchmark.name and one.get("failure")
+    ]
+    return [*lines, ""] if lines else []
+
+
 def _errors(
     scores: Scores, benchmark: Benchmark, published: PublishedTable, label: str, method: str
 ) -> list[float]:
@@ -270,10 +285,12 @@ def _theirs(error: Decimal) -> str:
 
 
 def _ours(errors: list[float]) -> str:
-    if not errors:
-        return "–"
-    spread = f" ± {np.std(errors, ddof=1):.4f}" if len(errors) > 1 else ""
-    return f"{np.mean(errors):.4f}{spread}"
+    finished = [error for error in errors if not math.isnan(error)]
+    failed = f" ({len(errors) - len(finished)} of {len(errors)} failed)" if finished != errors else ""
+    if not finished:
+        return "failed" if errors else "–"
+    spread = f" ± {np.std(finished, ddof=1):.4f}" if len(finished) > 1 else ""
+    return f"{np.mean(finished):.4f}{spread}{failed}"
 
 
 def _bold(text: str, bold: bool) -> str:

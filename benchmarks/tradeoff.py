@@ -4,15 +4,12 @@ The benchmark writes docs/benchmarks/tradeoff.md and its picture.
 """
 
 import math
-import signal
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
@@ -21,7 +18,7 @@ from sklearn.impute import IterativeImputer
 
 from benchmarks import contest, ours, results
 from benchmarks.data import TABLES, curved, removed_entries, tables
-from benchmarks.fills import Outcome, fill
+from benchmarks.fills import Outcome, limited
 from benchmarks.guests import Mice, RecursiveFeatureMachine
 from benchmarks.plots import tradeoff
 
@@ -70,10 +67,6 @@ SIZES = (Size(500, masks=3), Size(5000), Size(40_000, limit=1800))
 
 Measured = dict[tuple[int, str], dict[str, list[Outcome]]]
 """(rows, table) → method → one outcome per mask."""
-
-
-class OutOfTime(BaseException):
-    """A fill took longer than it may; not an `Exception`, so that no library catches it."""
 
 
 def methods(rows: int) -> dict[str, Any]:
@@ -143,25 +136,6 @@ def measure(sizes: tuple[Size, ...], names: tuple[str, ...]) -> Measured:
                     outcomes.setdefault(method, []).append(outcome)
             measured[size.rows, name] = outcomes
     return measured
-
-
-def limited(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float) -> Outcome:
-    """`fill` in this process, ended by an exception after `limit` seconds; other errors are reported too."""
-
-    def stop(*_: Any) -> None:
-        raise OutOfTime
-
-    former = signal.signal(signal.SIGALRM, stop)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return fill(imputer, X, M, limit)
-    except OutOfTime:
-        return Outcome(failure=f"not finished in {limit:g} s")
-    except Exception as error:  # a peer that fails has no point; the others go on
-        return Outcome(failure=escape(f"failed: {error}"))
-    finally:
-        signal.signal(signal.SIGALRM, former)
 
 
 def _tables(rows: int, names: tuple[str, ...]) -> Iterator[tuple[str, np.ndarray]]:

@@ -72,6 +72,15 @@ def test_page_has_published_numbers_as_printed_beside_ours(scores):
         assert line in text.splitlines()
 
 
+def test_failed_fills_are_named_and_never_the_lowest(scores):
+    (found,) = scores.values()
+    found.append({"MAE": math.nan, "RMSE": math.nan, "failure": "failed: no memory"})
+    lines = published.page(scores, FACTS).splitlines()
+    assert "| manifill | – | – | – | – | – | 0.1500 ± 0.0707 (1 of 3 failed) |" in lines
+    assert "| GRAPE | **0.0895** | 0.2494 | **0.0085** | – | **0.0628** | **0.1513** |" in lines
+    assert "- Failed: manifill on yacht, 30% missing, seed 2. failed: no memory" in lines
+
+
 def test_efforts_and_median_are_compared_once_the_imputer_has_them(monkeypatch):
     assert list(ours.imputers(medians=True)) == [ours.OURS]
 
