@@ -51,6 +51,8 @@ The tables are development sets with at least as many rows, of which that many a
 - mice: R's package, predictive mean matching, five imputations, averaged; the time of `mice()`
   alone.
 - xRFM: the package `xrfm` with its defaults as regressor of `IterativeImputer`, three rounds.
+
+mice and xRFM take part if they are installed (Debian's package `r-cran-mice`; `pip install xrfm`).
 """
 
 
