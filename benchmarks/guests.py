@@ -75,18 +75,23 @@ class Mice:
         return bool(shutil.which("Rscript")) and not subprocess.run(command, capture_output=True).returncode
 
     def fit_transform(self, X: np.ndarray) -> np.ndarray:
-        """The completed table; entries that mice leaves open are filled with the column mean."""
+        """The completed table; entries that mice leaves open are filled with the column mean.
+
+        mice gets standardised columns: with very unequal units its equations are singular.
+        """
+        scaler = StandardScaler()
+        Z = scaler.fit_transform(X)
         with tempfile.TemporaryDirectory() as folder:
             given, filled = Path(folder, "given.csv"), Path(folder, "filled.csv")
-            np.savetxt(given, X, delimiter=",", fmt="%.17g")
+            np.savetxt(given, Z, delimiter=",", fmt="%.17g")
             given.write_text(given.read_text().replace("nan", "NA"))
             command = ["Rscript", "--vanilla", "-e", self.SCRIPT, str(given), str(filled)]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
-                raise RuntimeError(f"mice: {done.stderr.strip().splitlines()[-1]}")
+                raise RuntimeError(" ".join(done.stderr.split()))
             self.seconds_ = float(done.stdout)
             Y = np.genfromtxt(filled, delimiter=",", missing_values="NA").reshape(X.shape)
-        return np.where(np.isnan(Y), np.nanmean(X, axis=0), Y)
+        return scaler.inverse_transform(np.nan_to_num(Y))  # 0 is the column mean
 
 
 class RecursiveFeatureMachine(RegressorMixin, BaseEstimator):
