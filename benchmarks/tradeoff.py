@@ -47,7 +47,8 @@ The tables are development sets with at least as many rows, of which that many a
 (−2, 2)³. The code of all methods is loaded before the time is taken. manifill uses all cores; the
 other methods use one thread up to {short:,} rows, with which they are faster, and all cores above.
 
-- KNN: scikit-learn's `KNNImputer`.
+- KNN: scikit-learn's `KNNImputer`, on columns in their own units, as all methods but mice, which gets
+  standardised ones.
 - BayesianRidge, ExtraTrees (100 trees, `min_samples_leaf=2`, `max_features=0.5`),
   HistGradientBoosting: regressors of scikit-learn's `IterativeImputer`; the last two in five
   rounds.
