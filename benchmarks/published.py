@@ -211,7 +211,7 @@ def summary(scores: Scores) -> Table:
                     for errors, ratio in zip(found, ratios, strict=True)
                     for text in (
                         _ours(errors),
-                        "–" if math.isnan(ratio) else _bold(f"{ratio:.3f}", ratio < 1),
+                        "–" if math.isnan(ratio) else _bold(f"{ratio:.3f}", round(ratio, 3) < 1),
                     )
                 ]
                 row = (benchmark.name, published.metric, f"{published.rate:.0%}")
@@ -244,7 +244,8 @@ def beside(benchmark: Benchmark, published: PublishedTable, scores: Scores) -> T
         for method in ours.imputers(published.metric == "MAE")
     }
     means = {
-        method: [float(np.mean(e)) if e else math.nan for e in errors] for method, errors in found.items()
+        method: [round(float(np.mean(e)), 4) if e else math.nan for e in errors]
+        for method, errors in found.items()
     }
     theirs = {method: [float(error) for error in errors] for method, errors in published.errors.items()}
     lowest = np.nanmin([*theirs.values(), *means.values()], axis=0)
