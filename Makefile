@@ -44,7 +44,7 @@ test-lowest:            ## tests with the lowest versions that pyproject.toml al
 fuzz: $(READY)          ## 300 random tables, frames, files, models and pictures, with checks of the results
 	$(BIN)/python -m fuzz all --cases $(CASES) --seed $(SEED) --jobs 2
 
-bench: $(READY)         ## accuracy, time and memory of manifill and others, into benchmarks/results/ (three hours)
+bench: $(READY)         ## accuracy, time and memory of manifill and others, into benchmarks/results/ (many hours)
 	$(BIN)/python -m benchmarks
 
 size: $(READY)          ## lines, classes and constants; fails if a function or module is too long

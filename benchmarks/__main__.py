@@ -26,6 +26,7 @@ from benchmarks import (
     pictures,
     pooling,
     profile,
+    published,
     results,
     schedule,
     sensors,
@@ -33,6 +34,7 @@ from benchmarks import (
     surface,
     sweep_count,
     swiss_roll,
+    tradeoff,
 )
 
 BENCHMARKS = {
@@ -64,6 +66,8 @@ BENCHMARKS = {
     "sensors": sensors.run,
     "gallery": gallery.run,
     "overview": overview.run,
+    "published": published.run,
+    "tradeoff": tradeoff.run,
 }
 
 
@@ -71,7 +75,7 @@ def main() -> None:
     """Print the machine, then run each benchmark, print its table and write it to files."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measure manifill and other imputers. All benchmarks together take about three hours.",
+        description="Measure manifill and other imputers. All benchmarks together take many hours.",
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; default: all"

@@ -5,12 +5,10 @@ changes. An interrupted run therefore resumes where it stopped.
 """
 
 import itertools
-import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,15 +20,16 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
+from benchmarks import ours
+from benchmarks.cache import Cache
 from benchmarks.data import removed_entries, tables
-from benchmarks.results import FOLDER, source_hash
+from benchmarks.ours import OURS
+from benchmarks.results import FOLDER
 from benchmarks.svd import TunedSVD
 from manifill import IGHImputer
 from manifill.amputation import mar
 
-OURS = "manifill"
-# Packages of manifill that do not affect imputed values: changing them keeps the cache valid.
-UNRELATED_PACKAGES = ("_cli", "_experiments", "_files", "_media", "datasets", "plots", "report")
+CACHE = FOLDER / "contest.jsonl"
 
 
 @dataclass(frozen=True)
@@ -102,19 +101,19 @@ def contest(
     names: Iterable[str], scenarios: Iterable[Scenario], seeds: int, cache: Path | None = None
 ) -> list[Record]:
     """Records of all cases, read from the cache or computed now."""
-    done = dict(_read(cache)) if cache else {}
+    done = Cache(cache)
     records = []
     cases = list(itertools.product(names, scenarios, range(seeds), methods()))
     for name, scenario, seed, method in track(cases, "filling", transient=True):
         key = (name, str(scenario), scenario.rows, seed, method, _version_of(method))
+        key += ([scenario.mechanism, scenario.rate],)
         if key not in done:
             record = _filled(name, scenario, seed, method)
             if record is None:
                 continue
-            done[key] = record
-            if cache:
-                _append(cache, key, record)
-        records.append(done[key])
+            done[key] = [record.rmse, record.seconds, record.claimed, record.true]
+        rmse, seconds, claimed, true = done[key]
+        records.append(Record(name, scenario, seed, method, rmse, seconds, tuple(claimed), tuple(true)))
     return records
 
 
@@ -128,7 +127,8 @@ def _filled(name: str, scenario: Scenario, seed: int, method: str) -> Record | N
     imputer = methods()[method]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _warm_up(method)
+        if method == OURS:
+            ours.warm_up()
         began = time.perf_counter()
         try:
             filled = np.asarray(imputer.fit_transform(damaged))
@@ -151,41 +151,12 @@ def _filled(name: str, scenario: Scenario, seed: int, method: str) -> Record | N
     return Record(name, scenario, seed, method, record.rmse, seconds, claimed, true)
 
 
-@lru_cache
-def _warm_up(method: str) -> None:
-    """Load compiled code before timing starts; the benchmark `cold` measures how long that takes."""
-    if method == OURS:
-        X = np.random.default_rng(0).normal(size=(320, 3))
-        X[::7, 1] = np.nan
-        methods()[method].fit_transform(X)
-
-
 def _version_of(method: str) -> str:
     """Part of the cache key: hash of manifill's source, or version of the peer's library."""
     if method == OURS:
-        return source_hash("src/manifill", without=UNRELATED_PACKAGES)
+        return ours.version()
     library = method if method in _optional_peers() else "scikit-learn"
     try:
         return version(library)
     except PackageNotFoundError:
         return "unknown"
-
-
-def _append(cache: Path, key: tuple[Any, ...], record: Record) -> None:
-    cache.parent.mkdir(parents=True, exist_ok=True)
-    numbers = [record.rmse, record.seconds, record.claimed, record.true]
-    with cache.open("a", encoding="utf-8") as file:
-        file.write(json.dumps([*key, [record.scenario.mechanism, record.scenario.rate], numbers]) + "\n")
-
-
-def _read(cache: Path) -> Iterator[tuple[tuple[Any, ...], Record]]:
-    if not cache.is_file():
-        return
-    for line in cache.read_text(encoding="utf-8").splitlines():
-        *key, (mechanism, rate), (rmse, seconds, claimed, true) = json.loads(line)
-        name, _, rows, seed, method, _ = key
-        scenario = Scenario(mechanism, rate, rows)
-        yield tuple(key), Record(name, scenario, seed, method, rmse, seconds, tuple(claimed), tuple(true))
-
-
-CACHE = FOLDER / "contest.jsonl"

@@ -78,14 +78,15 @@ def tables(names: tuple[str, ...] | None = None, most_rows: int = 500) -> Iterat
         yield name.removesuffix("_hourly_normals_1981_2010"), X[:, X.std(axis=0) > 0]
 
 
-def curved(n: int, d: int, rate: float, seed: int = 0) -> Damaged:
-    """sin(u W + b) + noise of standard deviation 0.1, u (n, 4): rows near a curved surface of dimension 4.
+def curved(n: int, d: int, rate: float, seed: int = 0, uniform: bool = False) -> Damaged:
+    """sin(u W + b) + noise of standard deviation 0.1, u (n, 4) normal: rows near a curved surface.
 
-    Tables of different lengths lie on the same surface.
+    Tables of different lengths lie on the same surface. With `uniform`, u (n, 3) is uniform in (−2, 2).
     """
     rng = np.random.default_rng(seed)
-    W, b = rng.normal(size=(4, d)), rng.uniform(0, 2 * np.pi, d)
-    X = np.sin(rng.normal(size=(n, 4)) @ W + b)
+    W, b = rng.normal(size=(3 if uniform else 4, d)), rng.uniform(0, 2 * np.pi, d)
+    u = rng.uniform(-2, 2, size=(n, 3)) if uniform else rng.normal(size=(n, 4))
+    X = np.sin(u @ W + b)
     X += 0.1 * rng.normal(size=X.shape)
     return X, removed_entries(X.shape, rate, seed)
 

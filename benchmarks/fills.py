@@ -37,11 +37,12 @@ class Outcome:
 
     Attributes
     ----------
-    seconds : time of `fit_transform` alone.
+    seconds : time of `fit_transform` alone, or `seconds_` of a peer that measures its own time.
     rmse, nrmse : on the missing entries, in the table's units and in standard deviations of the columns.
     peak : MB, largest resident memory of the process, libraries and table included.
     working : MB, the part of `peak` that was allocated during the fill.
     failure : reason of the failure; empty if the fill finished.
+    mae : mean absolute error on the missing entries, in the table's units.
     """
 
     seconds: float = math.nan
@@ -50,21 +51,48 @@ class Outcome:
     peak: float = math.nan
     working: float = math.nan
     failure: str = ""
+    mae: float = math.nan
+
+
+class OutOfTime(BaseException):
+    """A fill took longer than it may; not an `Exception`, so that no library catches it."""
 
 
 def fill(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float = 0) -> Outcome:
-    """Fill the entries M of X. After `limit` seconds (0: no limit) SIGALRM ends the process."""
+    """Fill the entries M of X. After `limit` seconds (0: no limit) SIGALRM comes, which ends the process."""
     damaged = np.where(M, np.nan, X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if limit:
             signal.setitimer(signal.ITIMER_REAL, limit)
         began = time.perf_counter()
-        filled = imputer.fit_transform(damaged)
-        seconds = time.perf_counter() - began
-        if limit:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    return Outcome(seconds, rmse(X, filled, M), nrmse(X, filled, M))
+        try:
+            filled = imputer.fit_transform(damaged)
+            seconds = getattr(imputer, "seconds_", time.perf_counter() - began)
+        finally:
+            if limit:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    absolute = float(np.abs(filled - X)[M].mean())
+    return Outcome(seconds, rmse(X, filled, M), nrmse(X, filled, M), mae=absolute)
+
+
+def limited(imputer: Any, X: np.ndarray, M: np.ndarray, limit: float = 0) -> Outcome:
+    """`fill`, ended by an exception after `limit` seconds (0: no limit); other errors are reported too."""
+
+    def stop(*_: Any) -> None:
+        raise OutOfTime
+
+    former = signal.signal(signal.SIGALRM, stop)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return fill(imputer, X, M, limit)
+    except OutOfTime:
+        return Outcome(failure=f"not finished in {limit:g} s")
+    except Exception as error:  # the others go on
+        return Outcome(failure=escape(f"failed: {error}"))
+    finally:
+        signal.signal(signal.SIGALRM, former)
 
 
 def median(outcomes: list[Outcome]) -> Outcome:

@@ -47,7 +47,7 @@ def write(name: str, result: Result, folder: Path, smoke: bool = False) -> None:
             "",
         ]
     lines += [f"- {fact}: {value}" for fact, value in environment().items()]
-    lines += ["", *_markdown(table)]
+    lines += ["", *markdown(table)]
     lines += [line for file in figures for line in ("", f"![{file}]({file}.png)")]
     (folder / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -64,7 +64,8 @@ def environment() -> dict[str, str]:
     }
 
 
-def _markdown(table: Table) -> list[str]:
+def markdown(table: Table) -> list[str]:
+    """Lines of the table in Markdown, with its title and caption."""
     header, rows = _cells(table)
     lines = [f"**{_text(table.title).plain}**", ""] if table.title else []
     lines += [_markdown_row(header), "|---" * len(header) + "|", *map(_markdown_row, rows)]

@@ -1,0 +1,47 @@
+"""manifill as the benchmarks run it: the settings that are compared, and what identifies its code."""
+
+from functools import lru_cache
+from inspect import signature
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from benchmarks.results import source_hash
+from manifill import IGHImputer
+
+OURS = "manifill"
+EFFORTS = ("fast", "balanced", "best")
+# Packages of manifill that do not affect imputed values: changing them keeps cached results valid.
+UNRELATED_PACKAGES = ("_cli", "_experiments", "_files", "_media", "datasets", "plots", "report")
+
+
+def imputers(medians: bool = False) -> dict[str, IGHImputer]:
+    """Imputers by name: one per effort, if `IGHImputer` has that option, otherwise its default alone.
+
+    Parameters
+    ----------
+    medians : add imputers with `estimate="median"`, the better estimate under absolute errors, if
+        `IGHImputer` has that option.
+    """
+    known = signature(IGHImputer).parameters
+    efforts: list[dict[str, Any]] = [{"effort": effort} for effort in EFFORTS] if "effort" in known else [{}]
+    estimates = [{}, {"estimate": "median"}] if medians and "estimate" in known else [{}]
+    choices = [{**effort, **estimate} for effort, estimate in product(efforts, estimates)]
+    return {
+        ", ".join([OURS, *options.values()]): IGHImputer(random_state=0, **options) for options in choices
+    }
+
+
+@lru_cache
+def version() -> str:
+    """Hash of the source that determines imputed values: part of the keys of cached results."""
+    return source_hash("src/manifill", without=UNRELATED_PACKAGES)
+
+
+@lru_cache
+def warm_up() -> None:
+    """Load compiled code before timing starts; the benchmark `cold` measures how long that takes."""
+    X = np.random.default_rng(0).normal(size=(320, 3))
+    X[::7, 1] = np.nan
+    IGHImputer(random_state=0).fit_transform(X)
