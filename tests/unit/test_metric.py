@@ -6,8 +6,9 @@ import pytest
 
 from manifill import IGHImputer, TableImputer
 from manifill._estimators import options
+from manifill._estimators.checking import check_metrics
 from manifill._fillers import Run
-from manifill._fillers.metric import MetricFiller, _root_mean_square_gradient, learned, regression
+from manifill._fillers.metric import Metric, MetricFiller, _root_mean_square_gradient, learned, regression
 from manifill._problem import Problem
 from manifill.solvers import Landmarks, Local
 
@@ -102,6 +103,23 @@ def test_the_filler_fills_missing_entries_only(problem):
     assert ((lowest <= fill.Z) & (highest >= fill.Z)).all()
     *_, left = MetricFiller(left_out=np.arange(9) == 8).steps(problem, np.random.default_rng(0), Run(), None)
     np.testing.assert_array_equal(left.Z[problem.M], 0)
+
+
+@pytest.mark.parametrize(
+    ("column", "weights", "ridge"),
+    [
+        (9, np.zeros(9), 0.1),
+        (8, np.zeros(3), 0.1),
+        (8, -np.ones(9), 0.1),
+        (8, np.ones(9), 0.1),
+        (8, np.zeros(9), np.inf),
+        (8, np.full(9, np.nan), 0.1),
+    ],
+)
+def test_metrics_of_damaged_model_files_are_refused(problem, column, weights, ridge):
+    check_metrics({8: Metric(np.where(np.arange(9) == 8, 0.0, 1.0), 0.1)}, problem)
+    with pytest.raises(ValueError, match=r"metric|table"):
+        check_metrics({column: Metric(weights, ridge)}, problem)
 
 
 class TestLongTables:
