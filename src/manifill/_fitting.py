@@ -59,6 +59,12 @@ def _sweep_only(
     base = replace(
         unfilled(problem, [sweeper], run), weights={sweeper.name: 1.0}, tuning=tuning, validated=validated
     )
+    others = [] if tuning is None else [one for one in tuning.others if tuning.weights[one.name] > 0]
+    if tuning is not None and others:
+        fillers = (sweeper, *others)
+        base = replace(base, weights=tuning.weights, fillers=fillers, seed=int(rng.integers(2**32)))
+        yield from run_all(base, selection.needed(fillers, tuning.weights), run, rng)
+        return
     for swept in sweeper.steps(problem, rng, run, None):
         fill = _usable(swept)
         yield replace(base, fill=fill, fills={sweeper.name: fill})

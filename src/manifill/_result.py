@@ -53,6 +53,21 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
+class BlendExtension:
+    """Fills new rows by the weighted sum of several extensions."""
+
+    problem: Problem
+    parts: tuple[tuple[float, Extension], ...]
+
+    def complete(self, given: Table, moments: Array | None = None) -> Table:
+        """Rows (m, d) in the user's units, filled where they are NaN."""
+        Z = np.zeros(given.shape)
+        for weight, one in self.parts:
+            Z += weight * self.problem.scaling.standardise(one.complete(given, moments).astype(np.float64))
+        return self.problem.complete(given, Z)
+
+
+@dataclass(frozen=True, eq=False)
 class Fitted:
     """A completed table, with intervals, draws, accuracy, and a model for new rows.
 
@@ -271,8 +286,15 @@ class Fitted:
         return self._best_extension(self.fillers)
 
     def _best_extension(self, fillers: Sequence[Filler]) -> tuple[Extension, float] | None:
-        """Model for new rows, of the filler with the smallest error on held-out entries that has one."""
+        """Model for new rows: the blend of the fit, or that of the filler with the smallest held-out error.
+
+        The blend is used if each of its fillers has a model.
+        """
         able = [one for one in fillers if one.extends]
+        used = [one for one in self.fillers if self.weights.get(one.name, 0.0) > 0]
+        if len(able) == len(self.fillers) > 1 and self.problem.moments is None:
+            parts = [(self.weights[one.name], one.extension(self.fill_of(one), self.run)) for one in used]
+            return BlendExtension(self.problem, tuple((w, one) for w, one in parts if one is not None)), 1.0
         for filler in sorted(able, key=lambda one: self.filler_errors.get(one.name, math.inf)):
             field = isinstance(filler, FieldFiller)
             extension = filler.extension(self.fill if field else self.fill_of(filler), self.run)

@@ -11,6 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from manifill._fillers import SweepRecord
+from manifill._fillers.metric import Metric
 from manifill._problem import Problem
 from manifill._result import Fitted
 from manifill._validation import ColumnAccuracy, Evidence
@@ -151,6 +152,17 @@ def check_fitted(fitted: Fitted, fields: Fields) -> None:
     for numbers in (fitted.weights, fitted.filler_errors):
         if not all(isinstance(one, float | int) for one in numbers.values()):
             raise TypeError("weights")
+
+
+def check_metrics(metrics: Mapping[Any, Any], problem: Problem) -> None:
+    """Raise unless these are metrics of groups of the problem."""
+    groups = {group[0]: list(group) for group in problem.groups}
+    for column, one in metrics.items():
+        if column not in groups or not isinstance(one, Metric) or not 0 < one.ridge < np.inf:
+            raise ValueError("metrics")
+        check_table(one.weights, problem.shape[1:])
+        if (one.weights < 0).any() or one.weights[groups[column]].any():
+            raise ValueError("weights of a metric")
 
 
 def _check_evidence(evidence: Evidence, n: int, d: int) -> None:

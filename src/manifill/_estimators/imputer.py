@@ -372,9 +372,10 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             max_sweeps=options.as_max_sweeps(self.max_sweeps, chosen),
         )
         tune_ridge = is_option(self.solver, "auto") and hasattr(solver, "ridge")
-        return Candidates(
-            sweeper, None if is_option(self.kernel, "auto") else kernel, solver, tune_ridge
-        ), run
+        given_kernel = None if is_option(self.kernel, "auto") else kernel
+        blend = is_option(self.kernel, "auto") and is_option(self.solver, "auto") and device is None
+        blend = blend and (method.schedule, method.start, method.order) == ("auto", "auto", "random")
+        return Candidates(sweeper, given_kernel, solver, tune_ridge, blend), run
 
     @property
     def _all_auto(self) -> bool:

@@ -26,6 +26,7 @@ from manifill._fillers import Fill, Run, Status, SweepRecord
 from manifill._fillers.field import FieldFill, FieldFiller
 from manifill._fillers.field.stages import COLUMNS
 from manifill._fillers.lags import Interpolation, LagFill, LaggedSweeper, with_lags
+from manifill._fillers.metric import Metric, MetricFill, MetricFiller
 from manifill._fillers.sweep import Component, Ensemble, Schedule, Sweeper, SweepFill
 from manifill._problem import Problem
 from manifill._result import Fitted
@@ -36,7 +37,7 @@ from manifill.layouts import Affinities, Grid, Learned
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Ordered, Quantity, Untouched
 
-FORMAT = 5
+FORMAT = 6
 """Increased when an older manifill could not read the files of this one."""
 
 # Most sweeps over new rows that a file may ask for.
@@ -50,7 +51,7 @@ _KNOWN = {
         *(bandwidth.Fixed, bandwidth.MedianDistance, bandwidth.NeighborDistance, bandwidth.LogSumSlope),
         *(Ridge, Landmarks, Local),
         *(Affinities, Grid, Learned),
-        *(Field, Component, Schedule, SweepRecord, Evidence, ColumnAccuracy),
+        *(Field, Component, Schedule, SweepRecord, Evidence, ColumnAccuracy, Metric),
     )
 }
 
@@ -95,11 +96,17 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float, notations: dict
 def _sweep_fills(fitted: Fitted) -> dict[str, Any]:
     """Name → fill, blocks and seed of the sweeps from which new rows are filled."""
     fills = {}
+    blended = any(isinstance(filler, MetricFiller) for filler in fitted.fillers)
     for filler in fitted.fillers:
-        if isinstance(filler, Sweeper | LaggedSweeper):
+        unused = blended and not fitted.weights.get(filler.name, 0.0) > 0
+        if isinstance(filler, Sweeper | LaggedSweeper | MetricFiller) and not unused:
             fill = fitted.fill_of(filler)
-            swept: Any = fill.inner if isinstance(fill, LagFill) else fill
+            swept: Any = fill
+            if isinstance(fill, LagFill | MetricFill):
+                swept = fill.inner if isinstance(fill, LagFill) else fill.first
             fills[filler.name] = {"Z": np.asarray(swept.Z), "blocks": swept.blocks, "seed": swept.seed}
+            if isinstance(fill, MetricFill):
+                fills[filler.name]["metrics"] = [(j, one) for j, one in fill.metrics.items()]
     return fills
 
 
@@ -156,6 +163,9 @@ def _fitted(content: dict[str, Any]) -> Fitted:
         sweeper = Sweeper(ensemble, tol=content["tol"], max_sweeps=content["max_sweeps"])
         lagged = [LaggedSweeper(sweeper)] if LaggedSweeper.name in content["fills"] else []
         fillers = [*([] if problem.moments is None else [Interpolation()]), sweeper, *lagged]
+        metrics = content["fills"].get(MetricFiller.name, {}).get("metrics")
+        if metrics is not None:
+            fillers.append(MetricFiller(dict(metrics), left_out=content["shrinkage"] == 0))
         fills = {name: _fill_of(problem, name, one, fill) for name, one in content["fills"].items()}
     judged = content["evidence"], Accuracy(content["accuracy"])
     weights, errors = content["weights"], content["filler_errors"]
@@ -170,6 +180,10 @@ def _fill_of(problem: Problem, name: str, saved: dict[str, Any], fill: Fill) -> 
     checking.check_blocks(saved["blocks"], swept_problem)
     require_number("seed", saved["seed"], least=0, whole=True)
     swept = SweepFill(swept_problem, Z, fill.trace, fill.status, name, saved["blocks"], saved["seed"])
+    if "metrics" in saved:
+        metrics = dict(saved["metrics"])
+        checking.check_metrics(metrics, problem)
+        return MetricFill(problem, fill.Z, fill.trace, fill.status, name, metrics=metrics, first=swept)
     return swept if swept_problem is problem else LagFill(problem, Z[:, : problem.shape[1]], inner=swept)
 
 

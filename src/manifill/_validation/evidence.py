@@ -114,13 +114,13 @@ class Evidence:
 
     @classmethod
     def of(cls, sets: Sequence[HeldOut], found: Array, shrinkage: Array, share: float = 0.0) -> "Evidence":
-        """Concatenate sets of held-out entries; `found` (h,) are the imputed values before shrinkage."""
+        """Concatenate sets of held-out entries; `found` (h,) are the imputed values, after shrinkage."""
         names = ("rows", "columns", "truth", "weight", "place")
         rows, columns, truth, weight, place = (
             np.concatenate([getattr(one, name) for one in sets]) for name in names
         )
         numbers = np.repeat(np.arange(len(sets)), [len(one.truth) for one in sets])
-        return cls(rows, columns, shrinkage[columns] * found, truth, weight, place, numbers, shrinkage, share)
+        return cls(rows, columns, found, truth, weight, place, numbers, shrinkage, share)
 
     @classmethod
     def none(cls, d: int) -> "Evidence":
