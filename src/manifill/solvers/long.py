@@ -17,8 +17,8 @@ CHOICES = ("spread", "random")
 # Pivot below which a landmark is redundant and dropped, in the pivoted Cholesky factorisation of K[L, L],
 # relative to the mean diagonal. Set by hand, not tuned.
 _MIN_PIVOT = 1e-7
-# Shares of the mean diagonal that are added to normal equations until they are positive definite. Small pivots
-# amplify rounding errors: to 1.5e-7 of the largest eigenvalue on a table of 45,730 rows.
+# Shares of the mean diagonal that are added to normal equations until they are positive definite. Small
+# pivots amplify rounding errors: to 1.5e-7 of the largest eigenvalue on a table of 45,730 rows.
 _ROUNDING = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 
 
