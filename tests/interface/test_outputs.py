@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from manifill import TableImputer
 from manifill._cli import main
-from manifill._files import atomic, atomic_write, tables, transaction
+from manifill._files import atomic, atomic_write, excel, tables, transaction
 from manifill._media.png import encoded
 from manifill.errors import InvalidInput
 
@@ -158,7 +158,7 @@ def test_temporary_files_of_libraries_are_removed_after_an_interrupt():
     before, made = tempfile.tempdir, []
 
     def interrupted():
-        with atomic.temporary_files():
+        with excel.temporary_files():
             made.append(Path(tempfile.mkstemp()[1]))
             raise KeyboardInterrupt
 

@@ -263,23 +263,6 @@ def atomic_write(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def temporary_files() -> Iterator[None]:
-    """Put temporary files of libraries into a folder that is removed at the end, also after a signal."""
-    folder, former = _temporary_name(Path(tempfile.gettempdir(), "files")), tempfile.tempdir
-    try:
-        try:
-            folder.mkdir(mode=0o700)
-            tempfile.tempdir = str(folder)
-            yield
-        finally:  # a signal may interrupt it
-            tempfile.tempdir = former
-            shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        tempfile.tempdir = former
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
 def standard_output(encoding: str) -> Iterator[IO[str]]:
     """Open a text file; its content goes to standard output at the end, after files were renamed."""
     with (

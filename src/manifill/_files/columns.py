@@ -124,7 +124,7 @@ class TextColumn:
         rounded = known.astype(np.int64)
         if isinstance(self.format, TimeFormat) and np.abs(known).max(initial=0.0) > _EXACT:
             texts = pc.utf8_trim_whitespace(cells.filter(pa.array(~self.missing)))
-            exact = self.format.microseconds(texts)
+            exact = self.format.microseconds(texts.combine_chunks())
             if exact is not None:
                 rounded[~self.missing] = exact
         return rounded

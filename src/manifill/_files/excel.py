@@ -4,13 +4,16 @@ import datetime
 import decimal
 import io
 import re
+import secrets
+import shutil
+import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from manifill._files.atomic import temporary_files
 from manifill._files.frame import FrameFile, Options, Origin, of_values, python_values, stripped
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables.source import Fills
@@ -254,6 +257,24 @@ def _save(book: Any, file: IO[bytes]) -> None:
     with temporary_files():
         book.save(buffer)
     file.write(buffer.getbuffer())
+
+
+@contextmanager
+def temporary_files() -> Iterator[None]:
+    """Put temporary files of libraries into a folder that is removed at the end, also after a signal."""
+    folder = Path(tempfile.gettempdir(), f"manifill-{secrets.token_hex(6)}")
+    former = tempfile.tempdir
+    try:
+        try:
+            folder.mkdir(mode=0o700)
+            tempfile.tempdir = str(folder)
+            yield
+        finally:  # a signal may interrupt it
+            tempfile.tempdir = former
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        tempfile.tempdir = former
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _cell(cell: Any, value: Any) -> Any:
