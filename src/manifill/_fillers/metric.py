@@ -44,6 +44,8 @@ _ROUNDS, _ROWS, _ROWS_LEFT_OUT = 2, 1000, 150
 _MIN_WEIGHT = 0.01
 # Known rows up to which all of them are centres of the kernel, and number of centres if there are more.
 _MAX_EXACT, _CENTRES = 1500, 1000
+# Known rows that coefficients are fitted to.
+_MAX_FITTED = 20_000
 # Pairs of rows whose affinities are in memory at a time.
 _MAX_PAIRS = 4_000_000
 
@@ -212,15 +214,15 @@ def learned(problem: Problem, Z: Array, group: Sequence[int], rng: np.random.Gen
 
 def regression(problem: Problem, Z: Array, group: Sequence[int], metric: Metric) -> Regression:
     """Fit a group to its known rows, in a metric; the other columns are those of the fill Z (n, d)."""
-    known = np.flatnonzero(~problem.M[:, group[0]])
+    # Evenly spaced rows, if there are too many: their order in a problem depends on their values only.
+    known = _evenly(np.flatnonzero(~problem.M[:, group[0]]), _MAX_FITTED)
     X, Y = Z[known] * metric.weights, Z[known][:, list(group)]
     mean = Y.mean(axis=0)
     if len(known) <= _MAX_EXACT:
         K = _affinities(X, X)
         K[np.diag_indices_from(K)] += metric.ridge
         return Regression(metric.weights, X, solve(K, Y - mean, assume_a="pos"), mean)
-    # Evenly spaced rows: the order of the rows of a problem depends on their values only.
-    centres = X[np.linspace(0, len(known) - 1, _CENTRES).astype(np.intp)]
+    centres = X[_evenly(np.arange(len(known)), _CENTRES)]
     products, targets = metric.ridge * _affinities(centres, centres), np.zeros((_CENTRES, len(group)))
     step = _MAX_PAIRS // _CENTRES
     for first in range(0, len(known), step):
@@ -230,6 +232,11 @@ def regression(problem: Problem, Z: Array, group: Sequence[int], metric: Metric)
         targets += K.T @ (Y[part] - mean)
     products[np.diag_indices_from(products)] += 1e-6 * np.trace(products) / _CENTRES
     return Regression(metric.weights, centres, solve(products, targets, assume_a="pos"), mean)
+
+
+def _evenly(rows: Indices, most: int) -> Indices:
+    """At most `most` of the rows, evenly spaced."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
 
 
 def _affinities(X: Array, Y: Array) -> Array:

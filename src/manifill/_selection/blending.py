@@ -30,6 +30,8 @@ _MAX_ENTRIES, _MAX_ROWS, _MIN_ROWS = 200 * 4096, 1500, 50
 _MAX_COLUMNS_LAGGED = 64
 # Columns up to which metrics are learned: the linear start of their predictors takes d³ operations per row.
 _MAX_COLUMNS_METRIC = 100
+# Entries of a table up to which metrics are used: two minutes of work on two cores. Set by hand, not tuned.
+_MAX_ENTRIES_METRIC = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +88,9 @@ def fillers_for(problem: Problem, sweeper: Sweeper | None) -> tuple[Filler, ...]
 
 def others_for(problem: Problem, sweeper: Sweeper) -> tuple[Filler, ...]:
     """Fillers that may be blended with the sweep over a table without times and layout: of long tables."""
-    long = isinstance(sweeper.ensemble.solver, Landmarks | Local)
-    return (MetricFiller(),) if long and 2 <= problem.shape[1] <= _MAX_COLUMNS_METRIC else ()
+    n, d = problem.shape
+    long = isinstance(sweeper.ensemble.solver, Landmarks | Local) and n * d <= _MAX_ENTRIES_METRIC
+    return (MetricFiller(),) if long and 2 <= d <= _MAX_COLUMNS_METRIC else ()
 
 
 def add_others(
