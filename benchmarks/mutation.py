@@ -349,6 +349,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for the result")
     parser.add_argument("--record", type=Path, help="folder that keeps which test runs which line")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of some shells
     if options.record:
         options.record.mkdir(parents=True, exist_ok=True)
     found = run(options.cases, options.seed, options.jobs, options.record)
