@@ -12,9 +12,15 @@ from manifill._fillers.sweep import LinearStart
 from manifill._problem import Problem
 from manifill._validation import Evidence, accuracy, hold_out, random_sets, shrinkage, stack
 from manifill._validation.errors import Errors
-from manifill._validation.holdout import distance_bins, holdout_size
+from manifill._validation.holdout import (
+    distance_bins,
+    distance_bins_of_new_rows,
+    hold_out_like_missing,
+    holdout_size,
+    odds_of,
+)
 from manifill._validation.missingness import missingness_odds
-from manifill.layouts import Grid
+from manifill.layouts import Grid, Learned
 
 
 def odds_of_loops(Z, M, groups):
@@ -427,6 +433,114 @@ def test_large_tables_have_one_held_out_set(rng):
     X = rng.normal(size=(250, 101))
     assert holdout_size(Problem.of(X, n_context=1)) == (0.1, 3)
     assert holdout_size(Problem.of(X)) == (0.1, 1)
+
+
+def test_held_out_values_are_in_standard_deviations_before_holding_out(problem, rng):
+    entries = ~np.isnan(problem.given) & (rng.random(problem.given.shape) < 0.3)
+    weight, place = rng.uniform(1, 2, problem.shape), rng.integers(0, 9, problem.shape)
+    held_out = hold_out(problem, entries, weight=weight, place=place)
+    left = np.where(entries, np.nan, problem.given)
+    some, Z = held_out.problem.rows, rng.normal(size=held_out.problem.shape)
+    assert len(held_out.truth) == entries[some].sum()
+    for i, (r, j) in enumerate(zip(held_out.rows, held_out.columns, strict=True)):
+        row = some[r]
+        assert entries[row, j]
+        before, mean, after = (
+            np.nanstd(problem.given[:, j], ddof=1),
+            np.nanmean(left[:, j]),
+            np.nanstd(left[:, j], ddof=1),
+        )
+        assert held_out.truth[i] == pytest.approx((problem.given[row, j] - mean) / before)
+        scale = after / before / problem.scaling.weight[j]
+        assert held_out.found(Z)[i] == pytest.approx(scale * Z[r, j])
+        assert (held_out.weight[i], held_out.place[i]) == (weight[r, j], place[r, j])
+    known = np.where(rng.random(left.shape) < 0.1, 5.0, np.nan)
+    replaced = hold_out(problem, entries, known).problem.given
+    np.testing.assert_array_equal(replaced, np.where(np.isnan(known), left, known))
+
+
+@pytest.mark.parametrize(
+    ("known", "share", "count", "size"),
+    [(40, 0.1, 3, 4), (40, 0.5, 3, 7), (40, 0.5, 1, 20), (7, 0.01, 3, 0), (8, 0.01, 3, 1), (4, 0.01, 1, 1)],
+)
+def test_sizes_of_random_sets(known, share, count, size, rng):
+    """At most half of a column together; at least one entry of a column that can spare it."""
+    X = np.column_stack([rng.normal(size=(60, 3)), np.full(60, 2.0), rng.normal(size=60)])
+    X[known:, 0] = np.nan
+    sets = random_sets(Problem.of(X, n_context=1), share, count, rng)
+    assert [one[:, 0].sum() for one in sets] == [size] * count
+    assert not any(one[:, 4].any() for one in sets)  # a context column
+    assert sum(one.astype(int) for one in sets).max() <= 1
+    X[:known, 1:4] = np.nan
+    X[:known, 4] = 1.0
+    X[known:, 4] = 1.0
+    for one in random_sets(Problem.of(X, n_context=1), share, count, rng):
+        assert not one[:known].any()  # the only value that varies is kept
+
+
+def test_context_columns_only_predict_what_is_missing(rng):
+    X = rng.normal(size=(300, 3))
+    X[rng.random(300) < 1 / (1 + np.exp(-3 * X[:, 2])), 0] = np.nan
+    problem = Problem.of(X, n_context=1)
+    odds = odds_of(problem)
+    assert (odds[:, 2] == 1).all()
+    assert odds[:, 0].max() > 2
+    np.testing.assert_array_equal(odds, missingness_odds(problem.Z, problem.M, ((0,), (1,))))
+
+
+@pytest.mark.parametrize("layout", [Grid(4, 6), Grid(4, 2, 3), Learned(), None], ids=str)
+@pytest.mark.parametrize("rate", [0.05, 0.4])
+def test_entries_held_out_like_missing_ones(layout, rate, rng):
+    X = rng.normal(size=(60, 24))
+    M = rng.random(X.shape) < rate
+    M[20:40, 6:12] = True
+    if isinstance(layout, Grid):
+        M = np.repeat(M[:, :: layout.channels], layout.channels, axis=1)
+    X[M] = np.nan
+    problem = Problem.of(X, layout=layout, moments=np.arange(60.0) if layout is None else None)
+    rows = np.arange(5, 55)
+    shares = []
+    for seed in range(3):
+        found = hold_out_like_missing(problem, rows, np.random.default_rng(seed))
+        assert not problem.M[found.rows, found.columns].any()
+        assert np.isin(found.rows, rows).all()
+        H = np.zeros(X.shape, bool)
+        H[found.rows, found.columns] = True
+        if isinstance(layout, Grid):  # channels of a pixel are held out together
+            pixels = H.reshape(60, -1, layout.channels)
+            assert (pixels.any(axis=2) == pixels.all(axis=2)).all()
+        shares.append(H.sum() / (~problem.M[rows]).sum())
+        part = Problem.of(X[rows], layout=layout, moments=None if problem.moments is None else rows)
+        missing = bins_of_loops(part, part.M)[part.M]
+        place = bins_of_loops(part, part.M | H[rows])[H[rows]]
+        np.testing.assert_array_equal(found.place, place)
+        wanted = [(missing == one).mean() / (place == one).mean() for one in place]
+        weight = np.minimum(wanted, 20.0)
+        np.testing.assert_allclose(found.weight, weight / weight.mean())
+    if isinstance(layout, Learned):  # without distances, single entries
+        assert np.mean(shares) == pytest.approx(0.06, abs=0.015)
+    else:  # and damage of other rows: at most a quarter, or 8 % if much is missing
+        assert {0.05: 0.14, 0.4: 0.1}[rate] < np.mean(shares) < {0.05: 0.31, 0.4: 0.15}[rate]
+
+
+def test_distances_of_new_rows(rng):
+    X = rng.normal(size=(50, 3))
+    X[rng.random(X.shape) < 0.6] = np.nan
+    X[0], X[49] = np.nan, [1, 2, np.nan]
+    problem = Problem.of(X, moments=np.arange(50.0))
+    times = np.array([-3.0, 0.5, 10.5, 30.2, 48.5, 70.0, np.nan])
+    M = np.ones((7, 3), bool)
+    found = distance_bins_of_new_rows(problem, M, times)
+    for i, t in enumerate(times):
+        for j in range(3):
+            # As if the new row stood between the fitted rows.
+            all_times = np.append(np.arange(50.0), t)
+            column = np.append(np.isnan(X[:, j]), True)[np.argsort(all_times, kind="stable")][:, None]
+            position = int(np.argsort(np.argsort(all_times, kind="stable"))[-1])
+            with_row = Problem.of(np.where(column, np.nan, rng.normal(size=(51, 1))), moments=np.arange(51.0))
+            expected = bins_of_loops(with_row, column)[position, 0] if np.isfinite(t) else 6
+            assert found[i, j] == expected
+    np.testing.assert_array_equal(distance_bins_of_new_rows(problem, M, None), 6)
 
 
 def linear_of_loops(Z, M, weight, rounds=8):
