@@ -397,6 +397,16 @@ def test_errors_by_distance(rng, grid, timed):
     np.testing.assert_array_equal(errors.drawn(UnitVectors(3))[:, 3], errors.expected[:, 3])
 
 
+def test_constant_columns_have_no_errors(rng):
+    X = np.column_stack([rng.normal(size=(30, 2)), np.full(30, 2.0)])
+    X[3:6] = [[np.nan, 1, 2], [1, 1, np.nan], [1, np.nan, np.nan]]
+    problem = Problem.of(X)
+    errors = Errors(problem, problem.Z, evidence_of(problem, rng))
+    assert ((errors.expected > 0) == (problem.M & [True, True, False])).all()
+    M = np.array([[True, False, True]])
+    np.testing.assert_array_equal(errors.of_new_rows(M, np.zeros((1, 3)), None) > 0, [[True, False, False]])
+
+
 def test_without_held_out_entries_errors_by_distance_are_unknown(rng):
     X = rng.normal(size=(10, 3))
     X[2, 1] = np.nan
