@@ -90,6 +90,16 @@ class TestText:
         with pytest.raises(InvalidInput, match=message):
             read(text)
 
+    def test_lines_above_the_table_count(self):
+        long = "x" * 1_000_001
+        for text, message in (
+            ('title\nmore\na,b\n1,2\n1,"2\n', r"Line 5 of f\.csv cannot be split"),
+            ("title\nmore\na,b\n1,2\n1\n", r"Line 5 of f\.csv has 1 cells"),
+            (f"title\nmore\na,b\n1,2\n1,{long}\n", r"line 5 of f\.csv, column 'b'"),
+        ):
+            with pytest.raises(InvalidInput, match=message):
+                read(text, skip_rows=2)
+
     def test_cells_of_a_million_characters_are_read(self):
         assert len(read("a,b\n3," + "x" * 1_000_000 + "\n").columns[1][0].as_py()) == 1_000_000
 
@@ -383,3 +393,88 @@ def test_tables_of_databases():
     ):
         with pytest.raises(InvalidInput, match=message):
             chosen_table(path, table, rows)
+
+
+@pytest.mark.parametrize(
+    "ending", [".csv", ".tsv", ".parquet", ".feather", ".json", ".jsonl", ".xlsx", ".csv.gz", ".csv.zst"]
+)
+def test_fills_and_additional_columns_have_the_form_of_their_column(tmp_path, ending):
+    source, output = tmp_path / "in.csv", tmp_path / f"out{ending}"
+    source.write_text("x;day\n1,25;01.02.2024\n;13.02.2024\n3,5;\n")
+    table = tables.read(source)
+    day = (dt.datetime(2024, 2, 20) - dt.datetime(1970, 1, 1)) / dt.timedelta(microseconds=1)
+    fills = {"x": (np.array([1]), np.array([2.5])), "day": (np.array([2]), np.array([day]))}
+    extra = {
+        "x_low": ("x", np.array([1]), np.array([1.5])),
+        "day_low": ("day", np.array([2]), np.array([day])),
+    }
+    tables.write(table, fills, output, extra)
+    again = tables.read(output)
+    assert again.names == ["x", "day", "x_low", "day_low"]
+    assert again.column("x").plain().tolist() == [1.25, 2.5, 3.5]
+    assert again.column("x_low").plain()[1] == 1.5
+    assert again.column("x_low").missing.tolist() == [True, False, True]
+    assert again.column("day").missing.tolist() == [False] * 3
+    assert again.column("day_low").missing.tolist() == [True, True, False]
+    if ending == ".csv":
+        cells = "x;day;x_low;day_low\n1,25;01.02.2024;;\n2,5;13.02.2024;1,5;\n3,5;20.02.2024;;20.02.2024\n"
+        assert output.read_text() == cells
+    elif ending in (".parquet", ".feather"):
+        assert not any(again.is_text(name) for name in again.names)
+        assert again.column("day_low").holds == "date"
+    source.write_text("x\n1\n")
+    with pytest.raises(InvalidInput, match="was changed while it was being filled"):
+        tables.write(table, fills, output, extra)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("out.ods", r"\.ods files are read only"),
+        ("out.db", r"\.db files are read only"),
+        ("out.csv.zip", r"must end in one of .* packed as \.gz or \.zst"),
+        ("out.doc", "must end in one of"),
+        ("no/out.csv", "There is no folder"),
+    ],
+)
+def test_outputs_that_cannot_be_written(tmp_path, name, message):
+    with pytest.raises(InvalidInput, match=message):
+        tables.check_output(tmp_path / name)
+    tables.check_output(tmp_path / "out.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("http://x/y.csv", {}, "Files are not downloaded"),
+        ("no.csv", {}, "There is no file"),
+        ("no.doc", {}, r"must end in one of .* packed as \.gz, \.zst or \.zip"),
+        (".", {}, "is a folder"),
+        ("a.csv", {"sheet": "1"}, "--sheet is for spreadsheets"),
+        ("a.json", {"skip_rows": 1}, "--skip-rows is for text files and spreadsheets"),
+        ("broken.csv.gz", {}, "cannot be unpacked"),
+    ],
+)
+def test_inputs_that_cannot_be_read(tmp_path, monkeypatch, name, options, message):
+    monkeypatch.chdir(tmp_path)
+    for one in ("a.csv", "a.json", "broken.csv.gz"):
+        Path(one).write_text("a\n1\n")
+    with pytest.raises(InvalidInput, match=message):
+        tables.read(Path(name), **options)
+
+
+def test_whole_numbers_that_other_formats_would_round_are_refused(tmp_path):
+    source = tmp_path / "in.csv"
+    for number, fits in ((2**53, True), (-(2**53) - 1, False), (2**64, False)):
+        source.write_text(f"n\n{number}\n1\n")
+        table = tables.read(source, types={"n": "integer"})
+        tables.check_fits(table, Path("out.parquet"))
+        for output in (Path("out.xlsx"), Path("out.npy")):
+            if fits:
+                tables.check_fits(table, output)
+            else:
+                with pytest.raises(InvalidInput, match="whole numbers above 2"):
+                    tables.check_fits(table, output)
+    source.write_text("n,t\n1,a\n2,b\n")
+    with pytest.raises(InvalidInput, match="can hold numbers only; column 't'"):
+        tables.check_fits(tables.read(source), Path("out.npy"))
