@@ -397,6 +397,25 @@ def test_errors_by_distance(rng, grid, timed):
     np.testing.assert_array_equal(errors.drawn(UnitVectors(3))[:, 3], errors.expected[:, 3])
 
 
+def test_errors_of_wide_tables_are_those_of_their_columns(rng):
+    """With more than 100 columns the spread of a value given its row is not estimated."""
+    X = rng.normal(size=(60, 101))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    problem = Problem.of(X)
+    evidence = evidence_of(problem, rng, share=0.1)
+    errors = Errors(problem, problem.Z, evidence)
+    squares = evidence.weight * evidence.errors**2
+    for j in range(101):
+        own = evidence.columns == j
+        rms = math.sqrt(squares[own].sum() / evidence.weight[own].sum())
+        expected = np.where(problem.M[:, j], math.sqrt(0.9) * rms, 0.0)
+        np.testing.assert_allclose(errors.expected[:, j], expected)
+    np.testing.assert_array_equal(errors.drawn(UnitVectors(3))[:, 3], errors.expected[:, 3])
+    np.testing.assert_allclose(
+        errors.of_new_rows(problem.M, problem.Z, None) * math.sqrt(0.9), errors.expected
+    )
+
+
 def test_constant_columns_have_no_errors(rng):
     X = np.column_stack([rng.normal(size=(30, 2)), np.full(30, 2.0)])
     X[3:6] = [[np.nan, 1, 2], [1, 1, np.nan], [1, np.nan, np.nan]]

@@ -144,6 +144,20 @@ class TestSheets:
     def test_the_row_of_names(self, rows, header):
         assert excel._header(rows, range(len(rows[0]))) == header
 
+    def test_the_table_of_a_sheet(self):
+        rows = [["title"], [None, "a", None, "c"], [None, 1, "x"], [None, None, None, 2.5], [None, None], []]
+        origin = Origin(Path("f.xlsx"))
+        table = excel._table(rows, b"data", "Data", Options(), origin)
+        assert (table.names, len(table)) == (["a", "column 3", "c"], 2)
+        assert table.column("a").missing.tolist() == [False, True]
+        place = origin.workbook
+        assert (place.header, place.first, place.sheet, place.texts) == (1, 1, "Data", {"column 3"})
+        for empty in ([], [["a"]], [[None], [None]]):
+            with pytest.raises(InvalidInput, match="has no rows below its first line"):
+                excel._table(empty, None, "Data", Options(), Origin(Path("f.xlsx")))
+        below = excel._table([["1", "2"], ["a", "b"], [5, 6]], None, "Data", Options(skip_rows=1), Origin())
+        assert (below.names, len(below)) == (["a", "b"], 1)
+
     def test_sheets_by_name_and_number(self):
         names = ["Data", "2", "Other"]
         for sheet, found in ((None, "Data"), ("Other", "Other"), ("2", "2"), ("1", "Data"), ("3", "Other")):

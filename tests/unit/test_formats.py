@@ -268,3 +268,42 @@ def test_stored_patterns_are_checked():
     notation = TextColumn("x", np.zeros(2, bool), format=TimeFormat("%H:%M")).notation
     with pytest.raises(ValueError, match="pattern"):
         format_of({**notation, "pattern": "%H:%H"})
+
+
+@pytest.mark.parametrize(("zone", "stored"), [("+01:00", "+01:00"), ("Z", "UTC"), ("-0300", "UTC")])
+def test_times_of_a_zone_are_typed_with_it(zone, stored):
+    texts = [f"2024-03-01 10:00{zone}", ""]
+    form = TimeFormat("%Y-%m-%d %H:%M%z", zone=zone)
+    times = np.append(form.parse(cells_of(texts[:1])), 0.0)
+    column = TextColumn("x", np.array([False, True]), form.holds, form, times)
+    assert column.arrow(cells_of(texts)).type == pa.timestamp("us", stored)
+    assert column.arrow(cells_of(texts)).null_count == 1
+
+
+def test_columns_of_cells_as_plain_values():
+    missing = np.array([False, True, False])
+    labels = TextColumn("x", missing, codes=np.array([1, -1, 0]), labels=["b", "a"])
+    assert labels.plain().tolist() == ["a", None, "b"]
+    assert (labels.levels(), labels.type_name, labels.notation) == (("a", "b"), "text", None)
+    assert labels.written(np.array(["c"], dtype=object)) == ["c"]
+    numbers = TextColumn("x", missing, "number", NumberFormat(), np.array([2.5, 0.0, 1.0]))
+    np.testing.assert_array_equal(numbers.plain(), [2.5, np.nan, 1.0])
+    assert (numbers.levels(), numbers.type_name) == ((1.0, 2.5), "number")
+    assert numbers.arrow(None).to_pylist() == [2.5, None, 1.0]
+    empty = TextColumn("x", np.ones(3, bool))
+    kinds = {"date": "date", "date and time": "date and time", "time": "time", "number": "number"}
+    kinds |= {"cyclic": "number", "integer": "integer", "boolean": "boolean", "category": "label"}
+    for kind, holds in kinds.items():
+        made = empty.empty_as(kind)
+        assert made.holds == holds
+        assert (made.exact is not None) == (kind == "integer")
+        if made.format is not None:
+            assert made.arrow(None).null_count == 3
+    german = NumberFormat(",", ".")
+    column = empty.empty_as("number")
+    column.adopt(TextColumn("y", missing, format=german).notation)
+    assert column.format == german
+    numbers.adopt(TextColumn("y", missing, format=german).notation)
+    assert numbers.format == NumberFormat()  # it has values of its own
+    column.adopt(TextColumn("y", missing, format=FlagFormat()).notation)
+    assert column.format == german
