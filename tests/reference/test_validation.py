@@ -357,6 +357,19 @@ def bins_of_loops(problem, M):
     return bins
 
 
+def test_distances_to_known_entries_up_to_long_gaps(rng):
+    M = np.zeros((40, 60), bool)
+    M[3:37, 2:] = M[38, :] = True
+    M[30:33, 4:57] = rng.random((3, 53)) < 0.9
+    problem = Problem.of(
+        np.where(M, np.nan, rng.normal(size=M.shape)), layout=Grid(2, 30), moments=np.arange(40.0)
+    )
+    found, expected = distance_bins(problem, M, M), bins_of_loops(problem, M)
+    np.testing.assert_array_equal(found[M], expected[M])
+    assert set((found[M] // 7).tolist()) == set(range(1, 10))  # every distance within the row
+    assert set((found[M] % 7).tolist()) == set(range(1, 7))  # and along the rows
+
+
 @pytest.mark.parametrize("grid", [False, True])
 @pytest.mark.parametrize("timed", [False, True])
 def test_errors_by_distance(rng, grid, timed):
