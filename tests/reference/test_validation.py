@@ -13,6 +13,7 @@ from manifill._problem import Problem
 from manifill._validation import Evidence, accuracy, hold_out, random_sets, shrinkage, stack
 from manifill._validation.errors import Errors
 from manifill._validation.holdout import (
+    _moved,
     distance_bins,
     distance_bins_of_new_rows,
     hold_out_like_missing,
@@ -563,6 +564,23 @@ def test_entries_held_out_like_missing_ones(layout, rate, rng):
         assert np.mean(shares) == pytest.approx(0.06, abs=0.015)
     else:  # and damage of other rows: at most a quarter, or 8 % if much is missing
         assert {0.05: 0.14, 0.4: 0.1}[rate] < np.mean(shares) < {0.05: 0.31, 0.4: 0.15}[rate]
+
+
+def test_moved_damage_keeps_its_channel_and_size(rng):
+    field = np.zeros((6, 5, 4, 3), bool)
+    field[2, 1:3, 1, 0] = True
+    places = set()
+    for _ in range(60):
+        moved = _moved(field, rng)
+        rows, y, x, channel = np.nonzero(moved)
+        assert len(rows) == 2
+        assert set(channel) == {0}
+        assert len(set(rows)) == len(set(x)) == 1
+        assert rows[0] != 2  # to another row
+        assert (y[1] - y[0]) % 5 in (1, 4)
+        places.add((int(rows[0]), int(x[0])))
+    assert len(places) > 12
+    assert _moved(field[2:3], rng).sum() == 2  # a single row
 
 
 def test_distances_of_new_rows(rng):

@@ -433,6 +433,8 @@ def test_fills_and_additional_columns_have_the_form_of_their_column(tmp_path, en
     if ending == ".csv":
         cells = "x;day;x_low;day_low\n1,25;01.02.2024;;\n2,5;13.02.2024;1,5;\n3,5;20.02.2024;;20.02.2024\n"
         assert output.read_text() == cells
+    elif ending == ".json":
+        assert output.read_text().startswith('[\n {\n  "x": 1.25,\n')
     elif ending in (".parquet", ".feather"):
         assert not any(again.is_text(name) for name in again.names)
         assert again.column("day_low").holds == "date"

@@ -1,6 +1,6 @@
 """Settings and results: ranges of parameters, equality, and that they cannot be changed."""
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +8,7 @@ import pytest
 
 from manifill._files.dates import TimeFormat
 from manifill._files.formats import FlagFormat, NumberFormat
+from manifill._fillers import Run
 from manifill._fillers.sweep import (
     Component,
     Ensemble,
@@ -154,3 +155,13 @@ def test_a_sweeper_without_the_values_that_are_held_out():
         sweeper = Sweeper(ensemble, start=start, max_sweeps=7)
         assert (sweeper.opening, sweeper.extension_sweeps) == (opening, more)
     assert Sweeper(ensemble, start=LinearStart(), max_sweeps=30).extension_sweeps == 30
+
+
+def test_without_tolerance_all_sweeps_are_run(curved):
+    X, M = curved
+    problem = Problem.of(np.where(M, np.nan, X)[::3])
+    sweeper = Sweeper(Ensemble.of(Gaussian(1.0), Ridge(2.0)), max_sweeps=80)
+    for tol, status in ((0.0, "SWEEP_LIMIT"), (1e-300, "PLATEAU"), (0.01, "SETTLED")):
+        *_, last = replace(sweeper, tol=tol).steps(problem, np.random.default_rng(0), Run(), None)
+        assert last.status.name == status
+        assert (last.sweep == 80) == (tol == 0)
