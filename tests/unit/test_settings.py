@@ -21,12 +21,16 @@ from manifill._fillers.sweep import (
     TimeLimit,
     mean_start,
 )
+from manifill._fillers.sweep.landmarks import LandmarkSweeps
+from manifill._fillers.sweep.local import LocalSweeps
+from manifill._fillers.sweep.methods import method_of
 from manifill._fillers.sweep.start import GivenStart
+from manifill._fillers.sweep.step import Exact
 from manifill._problem import Problem
 from manifill._validation import Evidence, accuracy, hold_out
 from manifill._validation.errors import Errors
-from manifill.errors import InvalidInput
-from manifill.kernels import Gaussian
+from manifill.errors import IncompatibleKernel, InvalidInput
+from manifill.kernels import Custom, Gaussian
 from manifill.solvers import (
     Columns,
     ConditionNumber,
@@ -165,3 +169,23 @@ def test_without_tolerance_all_sweeps_are_run(monkeypatch):
         list(sweeper.steps(PROBLEM, np.random.default_rng(0), Run(), None))
     assert seen[0] == [RelativeChange(0.0), SweepLimit(7)]
     assert seen[1] == [RelativeChange(0.01), Plateau(), SweepLimit(7)]
+
+
+def test_which_sweeps_belong_to_a_solver_and_which_run_on_a_device():
+    blocks = (np.array([0]), np.array([1]))
+    for solver, method in (
+        (Ridge(), Exact),
+        (Spectral(), Exact),
+        (Landmarks(2), LandmarkSweeps),
+        (Local(2), LocalSweeps),
+    ):
+        ensemble = Ensemble.of(Gaussian(1.0), solver)
+        assert type(method_of(PROBLEM, blocks, ensemble, 0)) is method
+        if not isinstance(solver, Ridge):
+            with pytest.raises(InvalidInput, match="On a device columns are extended by the ridge solver"):
+                method_of(PROBLEM, blocks, ensemble, 0, "cpu")
+    own = Custom(lambda A, B: A @ B.T, psd=True)
+    with pytest.raises(InvalidInput, match="On a device columns are extended by the ridge solver"):
+        method_of(PROBLEM, blocks, Ensemble.of(own, Ridge()), 0, "cpu")
+    with pytest.raises(IncompatibleKernel, match="The Local solver needs a kernel of sums over columns"):
+        method_of(PROBLEM, blocks, Ensemble.of(own, Local(2)), 0)
