@@ -566,6 +566,15 @@ def test_entries_held_out_like_missing_ones(layout, rate, rng):
         assert {0.05: 0.14, 0.4: 0.1}[rate] < np.mean(shares) < {0.05: 0.31, 0.4: 0.15}[rate]
 
 
+def test_little_damage_is_moved_to_many_rows(rng):
+    X = rng.normal(size=(60, 24))
+    X[30, :12] = np.nan
+    problem = Problem.of(X, layout=Grid(4, 6))
+    found = hold_out_like_missing(problem, np.arange(60), np.random.default_rng(0))
+    per_row = np.bincount(found.rows, minlength=60)
+    assert (per_row >= 12).sum() > 10
+
+
 def test_moved_damage_keeps_its_channel_and_size(rng):
     field = np.zeros((6, 5, 4, 3), bool)
     field[2, 1:3, 1, 0] = True

@@ -494,3 +494,23 @@ def test_whole_numbers_that_other_formats_would_round_are_refused(tmp_path):
     source.write_text("n,t\n1,a\n2,b\n")
     with pytest.raises(InvalidInput, match="can hold numbers only; column 't'"):
         tables.check_fits(tables.read(source), Path("out.npy"))
+
+
+def test_arrays_have_no_names(tmp_path):
+    np.save(tmp_path / "in.npy", np.array([[1.5, np.nan], [2.5, 4.0]]))
+    table = tables.read(tmp_path / "in.npy")
+    assert table.names == ["x0", "x1"]
+    fills = {"x1": (np.array([0]), np.array([3.0]))}
+    tables.write(table, fills, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == "1.5,3.0\n2.5,4.0\n"
+    tables.write(table, fills, tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), [[1.5, 3.0], [2.5, 4.0]])
+    for wrong in (
+        np.zeros(3),
+        np.zeros((2, 2), np.longdouble),
+        np.zeros((2, 2), complex),
+        np.zeros((1, 1, 1)),
+    ):
+        np.save(tmp_path / "wrong.npy", wrong)
+        with pytest.raises(InvalidInput, match="must hold numbers in two dimensions"):
+            tables.read(tmp_path / "wrong.npy")

@@ -20,6 +20,7 @@ from manifill._fillers.sweep import (
     SweepLimit,
     TimeLimit,
     mean_start,
+    sweeps,
 )
 from manifill._fillers.sweep.landmarks import LandmarkSweeps
 from manifill._fillers.sweep.local import LocalSweeps
@@ -189,3 +190,9 @@ def test_which_sweeps_belong_to_a_solver_and_which_run_on_a_device():
         method_of(PROBLEM, blocks, Ensemble.of(own, Ridge()), 0, "cpu")
     with pytest.raises(IncompatibleKernel, match="The Local solver needs a kernel of sums over columns"):
         method_of(PROBLEM, blocks, Ensemble.of(own, Local(2)), 0)
+
+
+def test_sweeps_need_a_kernel_and_a_solver():
+    for given in ({}, {"kernel": Gaussian(1.0)}, {"solver": Ridge()}):
+        with pytest.raises(InvalidInput, match="needs a kernel and a solver, or an ensemble"):
+            next(sweeps(PROBLEM, **given))
