@@ -27,8 +27,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +41,7 @@ TESTS = ("unit", "equivalence", "reference", "closed_forms", "laws", "interface"
 FAST = 2.0
 """Longest test that is run, in seconds."""
 MOST_SECONDS = 12.0
-"""Tests that are run for a mutant take this time together at most, the fastest first."""
+"""Tests that are run for a mutant take this time together at most."""
 CPU_LIMIT, LIMIT = 40, 300
 """Seconds, of the processor and of the clock, after which a mutant counts as noticed: it does not end."""
 MEMORY = 6 << 30
@@ -176,8 +178,29 @@ class _Replace(ast.NodeTransformer):
         return ast.copy_location(ast.Pass(), node) if node is self.target else self.generic_visit(node)
 
 
-def covering_tests(folder: Path, jobs: int) -> dict[str, dict[int, dict[str, float]]]:
-    """File → line → the fast tests that run it, with their seconds.
+@dataclass(frozen=True)
+class Covering:
+    """File → line → the fast tests that run it; and the seconds of each test."""
+
+    tests: dict[str, dict[int, set[str]]]
+    seconds: dict[str, float]
+
+    @cached_property
+    def sizes(self) -> Counter[str]:
+        """Number of lines that each test runs."""
+        return Counter(test for lines in self.tests.values() for some in lines.values() for test in some)
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """Tests that may notice a mutant, for at most `MOST_SECONDS`; first those that run few lines."""
+        lines = self.tests.get(str(mutant.path), {})
+        found = set[str]().union(*(lines.get(line, ()) for line in mutant.lines))
+        tests = sorted(found, key=lambda test: (self.sizes[test], self.seconds[test]))
+        total = itertools.accumulate(self.seconds[test] for test in tests)
+        return [test for test, sum_ in zip(tests, total, strict=True) if sum_ < MOST_SECONDS]
+
+
+def covering_tests(folder: Path, jobs: int) -> Covering:
+    """Measure which fast tests run which lines.
 
     The folder keeps what was found. Later calls run only the test files that changed since, or all if the
     package changed.
@@ -206,7 +229,7 @@ def covering_tests(folder: Path, jobs: int) -> dict[str, dict[int, dict[str, flo
         log.write_text(json.dumps(kept | json.loads(log.read_text())))
         os.utime(log, (began, began))  # a test that is changed meanwhile is run again the next time
     seconds: dict[str, float] = json.loads(log.read_text())
-    found: dict[str, dict[int, dict[str, float]]] = {}
+    found: dict[str, dict[int, set[str]]] = {}
     with contextlib.closing(sqlite3.connect(lines)) as base:
         arcs = base.execute(
             "select file.path, context.context, fromno, tono from arc join file on file.id = file_id "
@@ -216,17 +239,8 @@ def covering_tests(folder: Path, jobs: int) -> dict[str, dict[int, dict[str, flo
             test = context.partition("|")[0]
             if seconds.get(test, FAST) < FAST:
                 for line in (first, last):
-                    found.setdefault(path, {}).setdefault(line, {})[test] = seconds[test]
-    return found
-
-
-def tests_of(mutant: Mutant, covering: dict[str, dict[int, dict[str, float]]]) -> list[str]:
-    """Tests that may notice a mutant, the fastest first, for at most `MOST_SECONDS`."""
-    lines = covering.get(str(mutant.path), {})
-    seconds = {test: time for line in mutant.lines for test, time in lines.get(line, {}).items()}
-    tests = sorted(seconds, key=lambda test: seconds[test])
-    total = itertools.accumulate(seconds[test] for test in tests)
-    return [test for test, sum_ in zip(tests, total, strict=True) if sum_ < MOST_SECONDS]
+                    found.setdefault(path, {}).setdefault(line, set()).add(test)
+    return Covering(found, seconds)
 
 
 _durations: dict[str, float] = {}
@@ -320,14 +334,14 @@ def run(cases: int, seed: int, jobs: int, record: Path | None) -> dict[str, Any]
 
 
 def _tried(
-    sample: list[Mutant], covering: dict[str, dict[int, dict[str, float]]], jobs: int, folder: Path
+    sample: list[Mutant], covering: Covering, jobs: int, folder: Path
 ) -> Iterator[tuple[Mutant, list[str], int, str]]:
     """Each mutant with its tests, the status of their process (0: all passed) and what it wrote."""
     waiting, running = sample[::-1], dict[int, tuple[Mutant, list[str]]]()
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            tests = tests_of(mutant, covering)
+            tests = covering.of(mutant)
             if tests:
                 running[start(mutant, tests, folder)] = mutant, tests
             else:
