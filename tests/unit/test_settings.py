@@ -20,6 +20,7 @@ from manifill._fillers.sweep import (
     SweepLimit,
     TimeLimit,
     mean_start,
+    normal_start,
     sweeps,
 )
 from manifill._fillers.sweep.landmarks import LandmarkSweeps
@@ -31,7 +32,7 @@ from manifill._problem import Problem
 from manifill._validation import Evidence, accuracy, hold_out
 from manifill._validation.errors import Errors
 from manifill.errors import IncompatibleKernel, InvalidInput
-from manifill.kernels import Custom, Gaussian
+from manifill.kernels import Custom, Gaussian, SelfTuning
 from manifill.solvers import (
     Columns,
     ConditionNumber,
@@ -196,3 +197,25 @@ def test_sweeps_need_a_kernel_and_a_solver():
     for given in ({}, {"kernel": Gaussian(1.0)}, {"solver": Ridge()}):
         with pytest.raises(InvalidInput, match="needs a kernel and a solver, or an ensemble"):
             next(sweeps(PROBLEM, **given))
+
+
+def test_kernels_with_negative_eigenvalues_need_the_spectral_solver():
+    Ensemble.of(SelfTuning(), Spectral())
+    for solver in (Ridge(), Landmarks(), Local()):
+        with pytest.raises(IncompatibleKernel, match="needs a positive"):
+            Ensemble.of(SelfTuning(), solver)
+
+
+def test_one_group_at_a_time_keeps_the_order_of_the_groups():
+    groups = ((4,), (2, 3), (0,), (1,))
+    blocks = Schedule(1).blocks(groups, np.random.default_rng(0))
+    assert [tuple(block.tolist()) for block in blocks] == list(groups)
+
+
+def test_normal_starts_have_the_weight_of_their_column(rng):
+    X = rng.normal(size=(4000, 2)) * [3.0, 5.0]
+    X[::2, 0] = X[1::2, 1] = np.nan
+    problem = Problem.of(X, weights=[0.5, 2.0])
+    for j, weight in enumerate((0.5, 2.0)):
+        drawn = normal_start(problem, rng)[problem.M[:, j], j]
+        assert drawn.std() == pytest.approx(weight, rel=0.05)
