@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -450,6 +451,9 @@ def test_without_held_out_entries_errors_by_distance_are_unknown(rng):
     np.testing.assert_array_equal(errors.quantiles(0.9), np.inf)
     usual = Errors(plain := Problem.of(X), plain.Z, Evidence.none(3))
     np.testing.assert_allclose(usual.quantiles(0.9), norm.ppf(0.95))
+    precision = LinearStart().distribution(plain, np.random.default_rng(0))[1]
+    place = np.argwhere(plain.M)[0]
+    assert usual.expected[tuple(place)] == pytest.approx(precision[1, 1] ** -0.5)
 
 
 @pytest.mark.parametrize(
@@ -612,6 +616,10 @@ def test_distances_of_new_rows(rng):
             expected = bins_of_loops(with_row, column)[position, 0] if np.isfinite(t) else 6
             assert found[i, j] == expected
     np.testing.assert_array_equal(distance_bins_of_new_rows(problem, M, None), 6)
+    pixels = Problem.of(X, layout=Grid(1, 3), moments=np.arange(50.0))
+    M[:, 0] = False
+    within = bins_of_loops(replace(pixels, moments=None), M)
+    np.testing.assert_array_equal(distance_bins_of_new_rows(pixels, M, times), 7 * within + found)
 
 
 def linear_of_loops(Z, M, weight, rounds=8):

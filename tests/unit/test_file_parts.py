@@ -56,7 +56,7 @@ class TestText:
         assert (found.place.line(0), Place("f").line(0), Place("f").line(6)) == ("line 5", "row 1", "row 7")
 
     def test_blank_lines_are_values_of_a_single_column_only(self):
-        assert read("a\n1\n\n\n2\n\n").columns[0].to_pylist() == ["1", "", "", "2"]
+        assert read("a\n1\n\n\n2\n\n3\n\n").columns[0].to_pylist() == ["1", "", "", "2", "", "3"]
         assert read("a,b\n1,2\n\n3,4\n").columns[0].to_pylist() == ["1", "3"]
 
     @pytest.mark.parametrize(
