@@ -49,6 +49,18 @@ class TestText:
         found.layout.write(again, found.names, [one.combine_chunks() for one in found.columns])
         assert again.getvalue() == file.getvalue()
 
+    @pytest.mark.parametrize(
+        ("text", "quoted"),
+        [
+            ('"a","b"\n1,2\n3,4\n', False),
+            ('"a","b"\n"1","2"\n3,4\n5,6\n', False),
+            ('"a","b"\n"1","2"\n"3","4"\n', True),
+            ('"a"\n"1"\n', True),
+        ],
+    )
+    def test_all_cells_are_quoted_only_if_those_of_the_file_are(self, text, quoted):
+        assert read(text).layout.quoting == (csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL)
+
     def test_lines_are_numbered_as_in_an_editor(self):
         found = read('title\n\na,b\n1,"two\nlines"\n\n3,4\n', skip_rows=1)
         assert found.place.lines.tolist() == [5, 7]
