@@ -106,6 +106,16 @@ def test_refinement_that_does_not_converge_returns_none(rng):
     assert mixed.solve(K, F, M, found.known, found.missing, 1e-13) is None
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.7], ids="{:.0%}".format)
+def test_factors_that_fail_in_single_precision_give_none(rate, rng, monkeypatch):
+    K, F, M = case(rng, 60, 6, rate)
+    found = Columns(F, M)
+    assert mixed.solve(K, F, M, found.known, found.missing, 0.1) is not None
+    assert mixed.solve(-K, F, M, found.known, found.missing, 0.1) is None
+    monkeypatch.setattr(mixed, "_factors", lambda *_: None)
+    assert mixed.solve(K, F, M, found.known, found.missing, 0.1) is None
+
+
 def test_a_matrix_that_is_not_positive_definite_is_refused(rng, monkeypatch):
     monkeypatch.setattr(columns, "_MIN_COMPILED_WORK", 0.0)
     K, F, M = case(rng, 60, 4, 0.6)
