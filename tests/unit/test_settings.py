@@ -152,6 +152,7 @@ def test_reports_in_words():
         "added 0.5 to the diagonal, 0.001 of it jitter"
     )
     assert str(Report(kept=3)) == "kept 3 of 3 eigenvectors"
+    assert Report(kept=3) == Report(3, dropped=0, dropped_energy=0, negative_energy=0, added=0, jitter=0)
 
 
 def test_a_sweeper_without_the_values_that_are_held_out():
