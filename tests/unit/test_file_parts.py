@@ -526,3 +526,24 @@ def test_arrays_have_no_names(tmp_path):
         np.save(tmp_path / "wrong.npy", wrong)
         with pytest.raises(InvalidInput, match="must hold numbers in two dimensions"):
             tables.read(tmp_path / "wrong.npy")
+
+
+def test_fills_of_a_workbook_are_texts_or_numbers_like_their_column(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["text", "number", "mixed"], ["1,5", 1.5, 1], ["2,5", None, "x"], [None, 2.5, None]):
+        book.active.append(row)
+    book.active["B2"].number_format = "0.00"
+    book.save(tmp_path / "in.xlsx")
+    table = tables.read(tmp_path / "in.xlsx")
+    fills = {"text": (np.array([2]), np.array([2.0])), "number": (np.array([1]), np.array([2.0]))}
+    tables.write(
+        table, fills, tmp_path / "out.xlsx", {"number_low": ("number", np.array([1]), np.array([1.0]))}
+    )
+    sheet = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+    assert [[cell.value for cell in row] for row in sheet.iter_rows()] == [
+        ["text", "number", "mixed", "number_low"],
+        ["1,5", 1.5, 1, None],
+        ["2,5", 2, "x", 1],
+        ["2,0", 2.5, None, None],
+    ]
+    assert sheet["B3"].number_format == "0.00"

@@ -220,14 +220,3 @@ def test_normal_starts_have_the_weight_of_their_column(rng):
     for j, weight in enumerate((0.5, 2.0)):
         drawn = normal_start(problem, rng)[problem.M[:, j], j]
         assert drawn.std() == pytest.approx(weight, rel=0.05)
-
-
-def test_a_linear_start_is_the_first_sweep(curved):
-    X, M = curved
-    problem = Problem.of(np.where(M, np.nan, X))
-    given = {"kernel": Gaussian(1.0), "solver": Ridge(), "stopping": [SweepLimit(2)], "rng": 0}
-    means, linear, last = sweeps(problem, start=LinearStart(), **given)
-    np.testing.assert_array_equal(means.Z, problem.Z)
-    np.testing.assert_allclose(linear.Z, LinearStart()(problem, np.random.default_rng(0)), atol=1e-9)
-    assert np.abs(last.Z - linear.Z).max() > 0.01
-    assert [state.sweep for state in (means, linear, last)] == [0, 1, 2]

@@ -184,7 +184,8 @@ class TestOrderAndSchedule:
     def test_auto_uses_single_columns_for_narrow_and_blocks_for_wide_tables(self):
         assert Schedule.auto(30).columns == 1
         assert [Schedule.auto(d).columns for d in (63, 64, 207, 1000, 10**6)] == [1, 2, 11, 125, 1024]
-        assert [Schedule.auto(d, 1000).columns for d in (30, 149, 207, 4096)] == [1, 7, 20, 1024]
+        assert [Schedule.auto(d, 1000).columns for d in (30, 149, 150, 207, 4096)] == [1, 7, 15, 20, 1024]
+        assert Schedule.auto(150, 999).columns == 7
 
     @pytest.mark.parametrize("size", [2, 3, 100])
     def test_a_block_has_at_most_half_of_the_columns(self, size, rng):
