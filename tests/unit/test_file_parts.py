@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import io
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -547,3 +548,20 @@ def test_fills_of_a_workbook_are_texts_or_numbers_like_their_column(tmp_path):
         ["2,0", 2.5, None, None],
     ]
     assert sheet["B3"].number_format == "0.00"
+
+
+def test_archives_of_one_file_with_folders_and_hidden_copies(tmp_path):
+    path = tmp_path / "in.csv.zip"
+    for names, message in (
+        (["data/", "data/in.csv", "__MACOSX/._in.csv"], None),
+        (["in.csv", "other.csv"], "must hold one file; it holds in.csv, other.csv"),
+        (["data/"], "must hold one file; it holds none"),
+    ):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, "" if name.endswith("/") else "a,b\n1,2\n")
+        if message is None:
+            assert tables.read(path).names == ["a", "b"]
+        else:
+            with pytest.raises(InvalidInput, match=message):
+                tables.read(path)
