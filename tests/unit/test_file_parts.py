@@ -370,6 +370,7 @@ class TestTyping:
     def test_given_kinds(self):
         assert self.column(["01", "2"], "number").numbers.tolist() == [1, 2]
         assert self.column(["1", "2"], "text").holds == "label"
+        assert self.column(["2024-01-02", "2024-02-03"], "date").holds == "date"
         assert self.column(["20240131", "20240201"], "integer").holds == "integer"
         found = self.column(["2/1/2024", "NA"], "date:%d/%m/%Y")
         assert dt.datetime.fromtimestamp(found.numbers[0] / 1e6, dt.UTC).month == 1
