@@ -56,7 +56,7 @@ def test_tests_of_a_mutant_run_its_lines_or_those_that_use_it(tmp_path, monkeypa
     assert lines[6, "Add → Sub"] == [6]
     assert lines[8, "3 → 4"] == [8]
     tests = {str(path): {6: {"broad", "narrow", "slow"}, 8: {"broad", "slow"}}}
-    covering = mutation.Covering(tests, {"broad": 1.0, "narrow": 2.0, "slow": 11.0})
+    covering = mutation.Covering(tests, {"broad": 1.0, "narrow": 2.0, "slow": 23.0})
     assert covering.of(found[6, "Add → Sub"]) == ["narrow", "broad"]
     control = mutation.replace(found[6, "Add → Sub"], what="")
     assert control.source == ast.unparse(ast.parse(path.read_text()))

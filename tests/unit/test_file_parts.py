@@ -343,6 +343,8 @@ class TestTyping:
         with pytest.raises(InvalidInput, match="row 3 is 'x', and 1 more cells are not numbers"):
             self.column(["1", "2", "x", *numbers, *numbers, "y"])
         assert self.column([*numbers[:8], "x"]).holds == "label"
+        with pytest.raises(InvalidInput, match="row 10 is '7 %'"):
+            self.column([*(f"${one}" for one in numbers), "7 %"])
         long = "x" * 41
         with pytest.raises(InvalidInput, match=r"is 'xxxxxxxxxxxxxxxxxxxx'… \(41 characters\)"):
             self.column([*numbers, long])
@@ -449,6 +451,7 @@ def test_fills_and_additional_columns_have_the_form_of_their_column(tmp_path, en
         assert output.read_text() == cells
     elif ending == ".json":
         assert output.read_text().startswith('[\n {\n  "x": 1.25,\n')
+        assert output.read_text().endswith("]\n")
     elif ending in (".parquet", ".feather"):
         assert not any(again.is_text(name) for name in again.names)
         assert again.column("day_low").holds == "date"
@@ -566,3 +569,16 @@ def test_archives_of_one_file_with_folders_and_hidden_copies(tmp_path):
         else:
             with pytest.raises(InvalidInput, match=message):
                 tables.read(path)
+
+
+def test_an_input_that_changes_while_the_output_is_written_is_noticed(tmp_path, monkeypatch):
+    source, output = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("a\n1\n\n3\n")
+    table = tables.read(source)
+    write_text = tables._write_text
+    monkeypatch.setattr(
+        tables, "_write_text", lambda *given: (write_text(*given), source.write_text("a\n1\n\n3\n4\n"))
+    )
+    with pytest.raises(InvalidInput, match="was changed while it was being filled"):
+        tables.write(table, {"a": (np.array([1]), np.array([2.0]))}, output)
+    assert not output.exists()

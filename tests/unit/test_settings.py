@@ -220,3 +220,21 @@ def test_normal_starts_have_the_weight_of_their_column(rng):
     for j, weight in enumerate((0.5, 2.0)):
         drawn = normal_start(problem, rng)[problem.M[:, j], j]
         assert drawn.std() == pytest.approx(weight, rel=0.05)
+
+
+def test_defaults_that_users_get():
+    assert Ridge() == Ridge(0.1)
+    assert Landmarks() == Landmarks(1000, 0.1, 20_000, "spread")
+    assert Local() == Local(40, 0.1)
+    assert Spectral() == Spectral(ConditionNumber(1e-3))
+    assert Energy() == Energy(0.99)
+    assert (RelativeChange(), Plateau(), SweepLimit()) == (
+        RelativeChange(0.01),
+        Plateau(3, 0.02),
+        SweepLimit(6),
+    )
+    assert (Schedule(), LinearStart()) == (Schedule(1), LinearStart(8, 2000))
+    sweeper = Sweeper(ensemble := Ensemble.of(Gaussian(1.0), Ridge()))
+    assert (sweeper.tol, sweeper.max_sweeps, sweeper.start) == (0.01, 10, None)
+    assert ensemble.main.weight == 1.0
+    assert (sweeper.extends, sweeper.needs_moments) == (True, False)
