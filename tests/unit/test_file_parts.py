@@ -363,6 +363,8 @@ class TestTyping:
             self.column(["1,234", "5,678"])
         for decimal, value in ((".", 1234), (",", 1.234)):
             assert self.column(["1,234", "5,678"], decimal=decimal).numbers[0] == value
+        for decimal, value in ((".", 1.234), (",", 1234)):
+            assert self.column(["1.234", "5.678"], decimal=decimal).numbers[0] == value
         with pytest.raises(InvalidOption, match=r"has '1\.5' and '2,5'"):
             self.column(["1.5", "2,5"])
         with pytest.raises(InvalidOption, match="'01/02/2024' is 2024-02-01 or 2024-01-02"):
