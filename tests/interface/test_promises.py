@@ -43,3 +43,20 @@ def test_mutants_differ_from_the_source_and_can_be_parsed(tmp_path, monkeypatch)
     assert {one.what for one in found} >= {"Gt → GtE", "→ Or", "condition negated", "statement removed"}
     assert all(one.source != original and ast.parse(one.source) for one in found)
     assert all(one.line in (3, 4, 5) for one in found)
+
+
+def test_tests_of_a_mutant_run_its_lines_or_those_that_use_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutation, "SOURCE", tmp_path)
+    path = tmp_path / "code.py"
+    path.write_text("A = 5\nB = A + 1\n\n\ndef f(x=7):\n    y = x + A\n    return (\n        y * 3\n    )\n")
+    found = {(one.line, one.what): one for one in mutation.mutants(path)}
+    lines = {key: sorted(one.lines) for key, one in found.items()}
+    assert lines[1, "5 → 6"] == list(range(1, 10))  # used in a function and elsewhere
+    assert lines[5, "7 → 8"] == [6, 7, 8, 9]
+    assert lines[6, "Add → Sub"] == [6]
+    assert lines[8, "3 → 4"] == [8]
+    tests = {str(path): {6: {"broad", "narrow", "slow"}, 8: {"broad", "slow"}}}
+    covering = mutation.Covering(tests, {"broad": 1.0, "narrow": 2.0, "slow": 23.0})
+    assert covering.of(found[6, "Add → Sub"]) == ["narrow", "broad"]
+    control = mutation.replace(found[6, "Add → Sub"], what="")
+    assert control.source == ast.unparse(ast.parse(path.read_text()))

@@ -81,6 +81,7 @@ def test_quantiles_follow_the_weights():
     assert _quantile(ratios, np.ones(100), 0.9) == 91
     assert _quantile(ratios, np.where(ratios <= 50, 1.0, 0.0), 0.9) == 46
     assert _quantile(ratios, np.ones(100), 0.999) == 100
+    assert _quantile(ratios[:99], np.ones(99), 0.9) == 90  # 90 of 99, exactly what is needed
 
 
 def test_intervals_end_at_values_that_are_just_outside(rng):

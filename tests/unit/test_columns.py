@@ -1,5 +1,7 @@
 """All methods of extending many functions with one kernel matrix give the same result."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,7 @@ def test_extension_and_coefficients_equal_the_direct_solution(rate, min_work, rn
     np.testing.assert_allclose(extended[M], (K @ C)[M], atol=1e-9)
     assert reports[0].added == pytest.approx(RIDGE * np.diagonal(K).mean())
     assert reports[0].jitter == pytest.approx(0.0, abs=1e-15)
+    assert reports[0].kept == round((~M).sum(axis=0).mean())
 
 
 def test_the_complement_is_used_if_it_is_cheaper(rng, monkeypatch):
@@ -62,11 +65,31 @@ def test_single_precision_is_refined_to_double(rate, rng, monkeypatch):
     K, F, M = case(rng, 200, 12, rate)
     calls = []
     solve = mixed.solve
-    monkeypatch.setattr(mixed, "solve", lambda *a: calls.append(1) or solve(*a))
+    monkeypatch.setattr(mixed, "solve", lambda *a: calls.append(solve(*a)) or calls[-1])
     with Workers(2):
         found, _ = Columns(F, M).coefficients(K, Ridge(RIDGE))
-    assert calls
+    assert calls[0] is found
     np.testing.assert_allclose(found, direct_solution(K, F, M), atol=1e-7)
+    residual = np.where(M, 0.0, F - K @ found - RIDGE * np.diagonal(K).mean() * found)
+    assert np.abs(residual).max() <= 1e-9 * np.abs(F).max()
+
+
+@pytest.mark.parametrize(
+    ("n", "ridge", "expected"),
+    [
+        *[(1000, 0.01, True), (1000, 0.0025, True), (1000, 0.0023, False), (4000, 0.01, True)],
+        *[(4000, 0.009, False), (7000, 1.0, True), (8000, 1.0, False)],
+    ],
+)
+def test_single_precision_needs_a_ridge_above_its_rounding_and_half_a_gigabyte(n, ridge, expected):
+    """The smaller of the two ways, with the known or the missing rows, must fit."""
+
+    def sets(*sizes):
+        return SimpleNamespace(sizes=np.array(sizes))
+
+    half = sets(n // 2, n // 2)
+    assert mixed.is_applicable(n, ridge, half, sets(n, n)) == expected
+    assert mixed.is_applicable(n, ridge, sets(n, n), half) == expected
 
 
 def test_single_precision_is_not_used_with_a_small_ridge(rng, monkeypatch):
@@ -81,6 +104,16 @@ def test_refinement_that_does_not_converge_returns_none(rng):
     K, F, M = case(rng, 200, 6, 0.5)
     found = Columns(F, M)
     assert mixed.solve(K, F, M, found.known, found.missing, 1e-13) is None
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.7], ids="{:.0%}".format)
+def test_factors_that_fail_in_single_precision_give_none(rate, rng, monkeypatch):
+    K, F, M = case(rng, 60, 6, rate)
+    found = Columns(F, M)
+    assert mixed.solve(K, F, M, found.known, found.missing, 0.1) is not None
+    assert mixed.solve(-K, F, M, found.known, found.missing, 0.1) is None
+    monkeypatch.setattr(mixed, "_factors", lambda *_: None)
+    assert mixed.solve(K, F, M, found.known, found.missing, 0.1) is None
 
 
 def test_a_matrix_that_is_not_positive_definite_is_refused(rng, monkeypatch):

@@ -210,19 +210,3 @@ class TestAutomaticChoice:
         assert type(options.as_solver("auto", SelfTuning(), (5000, 9))) is Spectral
         with pytest.raises(InvalidInput, match=r"only solver='spectral' can use it.*40,000 GB.*psd=True"):
             options.as_solver("auto", SelfTuning(), (1_000_000, 9))
-
-
-@pytest.mark.parametrize(
-    ("make", "names"),
-    [
-        (lambda: Landmarks(0), "count of Landmarks"),
-        (lambda: Landmarks(ridge=-1), "ridge of Landmarks"),
-        (lambda: Landmarks(rows=0.5), "rows of Landmarks"),
-        (lambda: Landmarks(choice="best"), "choice of Landmarks must be one of 'spread', 'random'"),
-        (lambda: Local(0), "k of Local"),
-        (lambda: Local(ridge=np.inf), "ridge of Local"),
-    ],
-)
-def test_invalid_parameters_are_named(make, names):
-    with pytest.raises(InvalidInput, match=names):
-        make()

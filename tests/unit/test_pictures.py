@@ -213,6 +213,7 @@ def test_columns_keep_four_entries_and_groups_are_held_out_together(layout, mome
         found = hold_out_like_missing(problem, np.arange(80), np.random.default_rng(seed))
         assert ((~found.problem.M).sum(axis=0) >= np.minimum(known.sum(axis=0), 4)).all()
         H = found.problem.M & known
+        assert np.isfinite(found.truth).all()
         for i, j in GROUPS:
             both = known[:, i] & known[:, j]
             np.testing.assert_array_equal(H[both, i], H[both, j])

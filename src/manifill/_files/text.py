@@ -210,12 +210,12 @@ class TextReader:
 
     def _too_long(self, line: int, layout: Layout) -> str:
         """Error message for a cell longer than the maximum."""
-        file = self._open()
-        start = "".join(islice(file, line - 1, line))[:_MAX_CELL]
-        file.seek(0)
-        names = next(csv.reader(islice(file, self._skip, None), delimiter=layout.delimiter), [])
-        place = start.count(layout.delimiter)
-        name = repr(names[place].strip()) if place < len(names) and line > 1 else f"number {place + 1}"
+        before = "".join(islice(self._open(), line - 1, line))[:_MAX_CELL]
+        place, names = before.count(layout.delimiter), list[str]()
+        with suppress(csv.Error):  # raised if the cell is one of the names
+            lines = islice(self._open(), self._skip, None)
+            names = next(csv.reader(lines, delimiter=layout.delimiter), [])
+        name = repr(names[place].strip()) if place < len(names) else f"number {place + 1}"
         return (
             f"Cells must have at most {_MAX_CELL:,} characters; line {line} of {self._name}, "
             f"column {name}, has more."

@@ -142,9 +142,9 @@ class Errors:
         drawn = np.zeros(self.problem.shape)
         for rows, covariance in conditional_covariances(self.problem.M, self._precision):
             values, vectors = np.linalg.eigh(covariance)
-            correlated = np.einsum("rij,rj->ri", vectors, np.sqrt(np.maximum(values, 0.0)) * normal[rows])
-            drawn[rows] = correlated
-        return self.expected * drawn / np.where(self.problem.M, self._sigma, 1.0)
+            drawn[rows] = np.einsum("rij,rj->ri", vectors, np.sqrt(np.maximum(values, 0.0)) * normal[rows])
+        sigma = self._sigma * self.problem.scaling.weight  # in standardised units, like the covariances
+        return self.expected * drawn / np.where(self.problem.M, sigma, 1.0)
 
     def _of_column(self, j: int) -> tuple[Array, Array]:
         """For a column, s of its missing entries and |e|/s of its held-out ones; computed once."""
