@@ -47,8 +47,9 @@ The tables are development sets with at least as many rows, of which that many a
 (−2, 2)³. The code of all methods is loaded before the time is taken. manifill uses all cores; the
 other methods use one thread up to {short:,} rows, with which they are faster, and all cores above.
 
-- KNN: scikit-learn's `KNNImputer`, on columns in their own units, as all methods but mice, which gets
-  standardised ones.
+All methods get standardised columns.
+
+- KNN: scikit-learn's `KNNImputer`.
 - BayesianRidge, ExtraTrees (100 trees, `min_samples_leaf=2`, `max_features=0.5`),
   HistGradientBoosting: regressors of scikit-learn's `IterativeImputer`; the last two in five
   rounds.
@@ -160,7 +161,7 @@ def _warm_up() -> None:
 def _tables(rows: int, names: tuple[str, ...]) -> Iterator[tuple[str, np.ndarray]]:
     for name, X in tables(names, most_rows=rows):
         if len(X) == rows:
-            yield name, X
+            yield name, (X - X.mean(axis=0)) / X.std(axis=0)
     if rows >= LONG:
         yield "simulated", curved(rows, 20, RATE, uniform=True)[0]
 
