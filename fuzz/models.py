@@ -270,6 +270,8 @@ def check(case: Case, folder: Path, run: Any, _: bool) -> None:
     _check_in_python(folder / "in.model")
     ran = run(arguments, folder)
     check_run(ran, folder, files, ["out.csv"])
+    if _has_level_that_reads_as_missing(folder / "in.model"):
+        return
     rows, found = (text_rows((folder / name).read_bytes(), ",", "utf-8") for name in ("in.csv", "out.csv"))
     if rows[0] != found[0]:
         raise Failure("names of columns", f"{rows[0]} became {found[0]}")
@@ -277,6 +279,14 @@ def check(case: Case, folder: Path, run: Any, _: bool) -> None:
     names = [one["name"] for one in summary["columns"]]
     columns = summary["columns"] if names == rows[0] else None
     check_fill(rows[1:], found[1:], columns, missing=is_missing, named="Not filled: ")
+
+
+def _has_level_that_reads_as_missing(path: Path) -> bool:
+    """Whether a category was changed to a text such as "", which cannot be told from a missing cell."""
+    from manifill import TableImputer
+
+    levels = [getattr(field.variable, "levels", ()) for field in TableImputer.load(path).fields_]
+    return any(is_missing(level) for some in levels for level in some)
 
 
 def _check_in_python(path: Path) -> None:
