@@ -47,6 +47,8 @@ def odds_of_loops(Z, M, groups):
             slopes = np.linalg.inv(A.T @ A + 10 * len(others) * np.eye(len(others))) @ A.T @ train[:, i]
             scores[half == test, i] = features[half == test][:, others] @ slopes
             scores[half == test, i] -= features[half != test].mean(axis=0)[others] @ slopes
+    if Z.shape[1] > 100:  # in a wide table the score is how much else is missing
+        scores = np.array([[missing[r].sum() - missing[r, i] for i in range(v)] for r in range(n)])
     count = min(5, max(1, total // 20))
     edges = np.quantile(scores[:, some][missing[:, some]], [k / count for k in range(1, count)])
     found, like_all, expected, variance = np.zeros((4, count))
@@ -81,6 +83,14 @@ def test_odds_of_being_missing(rows, strength, rng):
     assert (found == 1).all() == (rows <= 100)  # strata that do not differ significantly
     np.testing.assert_allclose(found, odds_of_loops(Z, M, groups), rtol=1e-9)
     np.testing.assert_array_equal(missingness_odds(Z[:, :4], M[:, :4], groups[:2])[:, 2:], 1.0)
+
+
+@pytest.mark.parametrize("columns", [100, 101])
+def test_odds_of_wide_tables(columns, rng):
+    M = rng.random((50, columns)) < rng.uniform(0, 0.5, (50, 1))
+    Z = np.where(M, 0.0, rng.normal(size=M.shape))
+    groups = tuple((j,) for j in range(columns))
+    np.testing.assert_allclose(missingness_odds(Z, M), odds_of_loops(Z, M, groups), rtol=1e-7)
 
 
 def test_odds_need_forty_missing_entries():

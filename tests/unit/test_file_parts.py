@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import io
+import json
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -366,7 +367,7 @@ class TestTyping:
         for decimal, value in ((".", 1.234), (",", 1234)):
             assert self.column(["1.234", "5.678"], decimal=decimal).numbers[0] == value
         with pytest.raises(InvalidOption, match=r"has '1\.5' and '2,5'"):
-            self.column(["1.5", "2,5"])
+            self.column(["7", "1.5", "2,5"])
         with pytest.raises(InvalidOption, match="'01/02/2024' is 2024-02-01 or 2024-01-02"):
             self.column(["01/02/2024", "03/04/2024"])
         assert self.column(["01/02/2024", "13/04/2024"]).holds == "date"
@@ -584,3 +585,29 @@ def test_an_input_that_changes_while_the_output_is_written_is_noticed(tmp_path, 
     with pytest.raises(InvalidInput, match="was changed while it was being filled"):
         tables.write(table, {"a": (np.array([1]), np.array([2.0]))}, output)
     assert not output.exists()
+
+
+def test_points_beside_decimal_commas_must_be_settled(tmp_path):
+    source = tmp_path / "in.csv"
+    source.write_text("a;b\n1,5;1.234\n2,5;5.678\n")
+    with pytest.raises(InvalidOption, match=r"'1\.234' is 1234 if .* or 1\.234 if"):
+        tables.read(source)
+    assert tables.read(source, decimal=",").column("b").numbers.tolist() == [1234, 5678]
+    assert tables.read(source, types={"b": "number"}).column("b").numbers.tolist() == [1.234, 5.678]
+    source.write_text("a;b\n1.5;1.234\n2.5;5.678\n")
+    assert tables.read(source).column("b").numbers.tolist() == [1.234, 5.678]
+
+
+def test_fills_of_json_records_are_numbers_or_texts_like_the_others(tmp_path):
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    records = [
+        {"n": 1.5, "t": "1,5", "m": 1, "l": "x"},
+        {"n": None},
+        {"n": 2, "t": "2,5", "m": "2", "l": "y"},
+    ]
+    source.write_text("".join(json.dumps(one) + "\n" for one in records))
+    fills = {name: (np.array([1]), np.array([2.5])) for name in ("n", "t", "m")}
+    tables.write(tables.read(source), fills | {"l": (np.array([1]), np.array(["y"], object))}, output)
+    found = [json.loads(line) for line in output.read_text().splitlines()]
+    assert found[::2] == records[::2]
+    assert (found[1]["n"], found[1]["t"], found[1]["m"], found[1]["l"]) == (2.5, "2,5", 2.5, "y")

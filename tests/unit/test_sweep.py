@@ -249,6 +249,8 @@ class TestStopping:
 
     def test_plateau(self):
         rule = Plateau(patience=2, share=0.1)
+        assert rule(self.records(1, 0.9, 0.5, 0.1, 0.2, 0.2)) is Status.PLATEAU  # against all sweeps before
+        assert rule(self.records(1, 0.9, 0.5, 0.1, 0.2, 0.08)) is None
         assert rule(self.records(1, 0.5, 0.3, 0.2)) is None
         assert rule(self.records(1, 0.5, 0.49)) is None
         assert rule(self.records(1, 0.5, 0.49, 0.48)) is Status.PLATEAU
