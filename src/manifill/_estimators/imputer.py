@@ -374,7 +374,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         tune_ridge = is_option(self.solver, "auto") and hasattr(solver, "ridge")
         given_kernel = None if is_option(self.kernel, "auto") else kernel
         blend = is_option(self.kernel, "auto") and is_option(self.solver, "auto") and device is None
-        blend = blend and (method.schedule, method.start, method.order) == ("auto", "auto", "random")
+        blend = blend and is_option(method.schedule, "auto") and is_option(method.start, "auto")
         return Candidates(sweeper, given_kernel, solver, tune_ridge, blend), run
 
     @property

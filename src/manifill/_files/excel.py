@@ -208,12 +208,13 @@ def write_excel(table: FrameFile, fills: Fills, file: IO[bytes], extra: Mapping[
         _fill_workbook(openpyxl, table, fills, file, extra)
         return
     native = table.typed(fills)
-    book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet("completed")
     names, values = [*native.column_names, *extra], [python_values(one) for one in native.columns]
-    for row in (names, *zip(*values, *extra.values(), strict=True)):
-        sheet.append([_cell(openpyxl.cell.WriteOnlyCell(sheet), value) for value in row])
-    _save(book, file)
+    with temporary_files():
+        book = openpyxl.Workbook(write_only=True)
+        sheet = book.create_sheet("completed")
+        for row in (names, *zip(*values, *extra.values(), strict=True)):
+            sheet.append([_cell(openpyxl.cell.WriteOnlyCell(sheet), value) for value in row])
+        _save(book, file)
 
 
 def _fill_workbook(

@@ -110,6 +110,8 @@ def add_others(
     shrinkage : (d,), of the sweep; columns with 0 get their mean.
     others : the other fillers. What they learn on the first set is used for the others and for the table.
     """
+    if not others:
+        return {"sweep": 1.0}, swept, []
     found, used, left_out = [swept], [], shrinkage == 0
     for filler in others:
         one: Filler = replace(filler, left_out=left_out) if isinstance(filler, MetricFiller) else filler
