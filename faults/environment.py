@@ -127,7 +127,7 @@ def _read_only(cases: Cases, job: Job) -> None:
         cases.findings.skip("disk: read-only", "mounting needs root")
         return
     try:
-        cases.finish("read-only", "bind mount", job, Run(place, job.arguments), (1,))
+        cases.finish("read-only", "bind mount", job, Run(place, job.arguments), (1, 2))
     finally:
         subprocess.run(["umount", "-l", work], check=True)
 
@@ -142,7 +142,7 @@ def _not_permitted(cases: Cases, job: Job) -> None:
         os.setgid(_NOBODY)
         os.setuid(_NOBODY)
 
-    cases.check("not permitted", "folder of another user", job, (1,), become_nobody)
+    cases.check("not permitted", "folder of another user", job, (1, 2), become_nobody)
 
 
 def _append() -> None:
@@ -182,7 +182,7 @@ def _streams(cases: Cases) -> None:
             run.wait()
             os.close(writer)
             os.close(full)
-            codes = (0, 1) if (kind, label) == ("closed", "inspect") else (1,)
+            codes = {"closed": (0, 1) if label == "inspect" else (2,)}.get(kind, (1,))
             wrong = [] if run.code in codes else [f"exit code {run.code}: {run.err!r}"]
             wrong += [f"{run.err!r}"] if "Traceback" in run.err or "Exception" in run.err else []
             wrong += ["no message"] if kind == "full" and "No space left" not in run.err else []
@@ -204,7 +204,7 @@ def _special_files(cases: Cases) -> None:
     except OSError:
         devices = False
     for arguments, code, text in (
-        ("-o loop.csv", 1, "loop.csv"),
+        ("-o loop.csv", 2, "loop.csv"),
         ("-o link.csv", 0, ""),
         ("-o new.csv --report null.html", 0, ""),
         ("-o other.csv --report full.html", 1, "full.html: No space left on device"),

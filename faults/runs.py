@@ -106,7 +106,8 @@ class Run:
         if self.before is not None:
             self.before()
         code: Any = 0
-        self._begun.touch()
+        with suppress(PermissionError):  # another user, who is not waited for
+            self._begun.touch()
         try:
             main()
         except SystemExit as end:
