@@ -14,6 +14,7 @@ import pytest
 from command import manifill
 
 from manifill import TableImputer
+from manifill._estimators import archive
 from manifill.errors import InvalidInput
 
 NEW = pd.DataFrame({"x": [np.nan, 0.5], "k": ["a", None], "d": [pd.Timestamp("2026-01-05"), pd.NaT]})
@@ -265,3 +266,12 @@ def test_too_large_directory_names_the_file(model, tmp_path):
     )
     with pytest.raises(InvalidInput, match=r"x\.model"):
         TableImputer.load(tmp_path / "x.model")
+
+
+def test_an_interrupt_while_a_model_is_written_is_not_hidden(monkeypatch, tmp_path):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np.lib.format, "write_array", interrupted)
+    with pytest.raises(KeyboardInterrupt), (tmp_path / "x.model").open("wb") as file:
+        archive.write(file, {}, {"a": np.zeros(3)})

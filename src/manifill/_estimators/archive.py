@@ -42,7 +42,13 @@ class _Directory(io.BufferedReader):
 def write(file: Any, manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write JSON data and the arrays that it names."""
     text = np.frombuffer(json.dumps(manifest).encode(), dtype=np.uint8)
-    np.savez_compressed(file, **{MANIFEST: text}, **arrays)  # type: ignore[arg-type]
+    try:
+        np.savez_compressed(file, **{MANIFEST: text}, **arrays)  # type: ignore[arg-type]
+    except ValueError as error:  # zipfile cannot be closed after a signal, and hides the interrupt
+        cause: BaseException | None = error
+        while cause is not None and isinstance(cause, Exception):
+            cause = cause.__context__
+        raise error if cause is None else cause from None
 
 
 def read(path: Path, max_bytes: int, check: Any) -> tuple[dict[str, Any], dict[str, Array]]:
