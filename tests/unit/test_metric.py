@@ -1,5 +1,7 @@
 """Metrics of their own for every column: learned weights, long tables, new rows, saved models."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,8 @@ from manifill._estimators.checking import check_metrics
 from manifill._fillers import Run
 from manifill._fillers.metric import Metric, MetricFiller, _root_mean_square_gradient, learned, regression
 from manifill._problem import Problem
+from manifill._selection.blending import add_others
+from manifill._validation import hold_out
 from manifill.solvers import Landmarks, Local
 
 
@@ -161,6 +165,30 @@ class TestLongTables:
         pd.testing.assert_frame_equal(imputer.transform(new), loaded.transform(new), check_exact=True)
         low, high = loaded.intervals(0.9, new)
         assert (low["c8"] < high["c8"]).all()
+
+    @pytest.mark.parametrize("weights", [{"sweep": 0.0, "metric": 1.0}, {"sweep": 0.3, "metric": 0.7}])
+    def test_a_saved_blend_of_any_weights_is_the_same(self, long, tmp_path, weights):
+        names = [f"c{j}" for j in range(9)]
+        imputer = TableImputer(random_state=0).fit(
+            pd.DataFrame(np.where(self.M, np.nan, self.X), columns=names)
+        )
+        imputer.imputer_.result_ = replace(imputer.imputer_.result_, weights=weights)
+        imputer.save(tmp_path / "x.model")
+        new = pd.DataFrame(friedman(20, 8), columns=names)
+        new["c8"] = np.nan
+        filled = TableImputer.load(tmp_path / "x.model").transform(new)
+        pd.testing.assert_frame_equal(filled, imputer.transform(new), check_exact=True)
+
+    def test_without_time_left_the_sweep_is_used_alone(self, long, monkeypatch):
+        monkeypatch.setattr(Run, "time_is_up", True)
+        held_out = [hold_out(Problem.of(self.X), self.M)]
+        swept = np.zeros(len(held_out[0].truth))
+        weights, found, others = add_others(
+            held_out, swept, np.ones(9), [MetricFiller()], Run(), np.random.default_rng(0)
+        )
+        assert weights == {"sweep": 1.0}
+        assert found is swept
+        assert others == []
 
     def test_intervals_and_draws_come_with_it(self, long):
         imputer = self.fitted()

@@ -148,6 +148,7 @@ def _grid(columns: list[dict[str, Any]]) -> Grid:
     grid = Grid(
         *("column", "type", "missing", "typical error", "of mean or mode", "ratio", "held out"), box=None
     )
+    grid.columns[-1].no_wrap = True
     # The names are not cut to make room for the other columns.
     grid.columns[0].min_width = min(max((len(str(one["name"])) for one in columns), default=1), _NAME_WIDTH)
     worst = sorted(columns, key=lambda one: -_relative(one))[:MOST_SHOWN]

@@ -23,7 +23,6 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from scipy.linalg import solve
 from scipy.spatial.distance import cdist
 
 from manifill._arrays import Array, Indices, Mask, Table, to_numpy
@@ -32,17 +31,22 @@ from manifill._fillers.sweep import Ensemble, LinearStart, Sweeper, SweepFill
 from manifill._problem import Problem
 from manifill._threads import Workers, share
 from manifill.kernels import Laplacian, SemiLinear
-from manifill.solvers import Landmarks
+from manifill.solvers import Landmarks, NormalEquations, Ridge
 
 FIRST = Sweeper(Ensemble.of(SemiLinear(Laplacian(), 0.3), Landmarks(500)), start=LinearStart(), max_sweeps=2)
-"""The sweep whose values are the predictors."""
+"""The sweep whose values are the predictors: a second of work for 5,000 rows × 9 columns."""
+# The constants below were set by hand, while a prototype was tried on development tables: fourteen of 500
+# rows and five of 5,000. With 120 rows left out instead of 200, or with one round instead of two, the mean
+# error of the former changed by at most .2 %.
 # Bandwidths to choose from, in median distances, and ridges.
 _BANDWIDTHS, _RIDGES = (0.35, 0.7, 1.4, 2.8), (0.003, 0.03, 0.3, 1.5)
 # Rounds of learning; rows that the gradients are taken at; rows for leave-one-out errors.
 _ROUNDS, _ROWS, _ROWS_LEFT_OUT = 2, 1000, 150
 # The smallest weight, relative to the largest.
 _MIN_WEIGHT = 0.01
-# Known rows up to which all of them are centres of the kernel, and number of centres if there are more.
+# Known rows up to which all of them are centres of the kernel, and number of centres if there are more. With
+# fewer centres than rows the fit is smoother: on 5,000 rows of protein (30 % missing) the error was .393 with
+# 1,000 centres, .419 with 2,000 and .451 with all rows; on those of california housing .543, .534 and .533.
 _MAX_EXACT, _CENTRES = 1500, 1000
 # Known rows that coefficients are fitted to.
 _MAX_FITTED = 20_000
@@ -219,19 +223,18 @@ def regression(problem: Problem, Z: Array, group: Sequence[int], metric: Metric)
     X, Y = Z[known] * metric.weights, Z[known][:, list(group)]
     mean = Y.mean(axis=0)
     if len(known) <= _MAX_EXACT:
-        K = _affinities(X, X)
-        K[np.diag_indices_from(K)] += metric.ridge
-        return Regression(metric.weights, X, solve(K, Y - mean, assume_a="pos"), mean)
+        coefficients = Ridge(metric.ridge).factor(_affinities(X, X)).coefficients(Y - mean)
+        return Regression(metric.weights, X, coefficients, mean)
     centres = X[_evenly(np.arange(len(known)), _CENTRES)]
-    products, targets = metric.ridge * _affinities(centres, centres), np.zeros((_CENTRES, len(group)))
+    equations = NormalEquations(_CENTRES, len(group))
     step = _MAX_PAIRS // _CENTRES
     for first in range(0, len(known), step):
         part = slice(first, first + step)
         K = _affinities(X[part], centres)
-        products += K.T @ K
-        targets += K.T @ (Y[part] - mean)
-    products[np.diag_indices_from(products)] += 1e-6 * np.trace(products) / _CENTRES
-    return Regression(metric.weights, centres, solve(products, targets, assume_a="pos"), mean)
+        equations.products += K.T @ K
+        equations.projections += K.T @ (Y[part] - mean)
+    coefficients, _ = equations.solve(_affinities(centres, centres), metric.ridge)
+    return Regression(metric.weights, centres, coefficients, mean)
 
 
 def _evenly(rows: Indices, most: int) -> Indices:
@@ -289,9 +292,7 @@ def _bandwidth_and_ridge(
 def _root_mean_square_gradient(X: Array, Y: Array, weights: Array, ridge: float) -> Array:
     """(q,), root mean square over rows and functions of the gradient of a fit to Y (m, g) at the rows X."""
     K = _affinities(X * weights, X * weights)
-    regularised = K.copy()
-    regularised[np.diag_indices_from(K)] += ridge
-    coefficients = solve(regularised, Y, assume_a="pos", overwrite_a=True)
+    coefficients = Ridge(ridge).factor(K).coefficients(Y)
     squares = np.empty(X.shape[1])
     for k, x in enumerate(X.T):
         signs = np.sign(x[:, None] - x)

@@ -110,8 +110,8 @@ def add_others(
     shrinkage : (d,), of the sweep; columns with 0 get their mean.
     others : the other fillers. What they learn on the first set is used for the others and for the table.
     """
-    if not others:
-        return {"sweep": 1.0}, swept, []
+    if not others or run.time_is_up:
+        return {Sweeper.name: 1.0}, swept, []
     found, used, left_out = [swept], [], shrinkage == 0
     for filler in others:
         one: Filler = replace(filler, left_out=left_out) if isinstance(filler, MetricFiller) else filler
@@ -131,7 +131,7 @@ def add_others(
     shares = stack(np.stack(found), truth, len(found), entry_weights=weight, folds=rows % 2)
     if not shares.any():
         shares[0] = 1.0
-    names = ["sweep", *(one.name for one in used)]
+    names = [Sweeper.name, *(one.name for one in used)]
     for name, share, own in zip(names, shares, found, strict=True):
         _log.info("%s: error %.3g, weight %.2f", name, root_mean_square(own - truth), share)
     return dict(zip(names, shares.tolist(), strict=True)), shares @ np.stack(found), used

@@ -61,7 +61,7 @@ class Tuning:
     sweeper: sweep.Sweeper
     evidence: validation.Evidence
     accuracy: validation.Accuracy
-    weights: dict[str, float] = field(default_factory=lambda: {"sweep": 1.0})
+    weights: dict[str, float] = field(default_factory=lambda: {sweep.Sweeper.name: 1.0})
     others: tuple[Filler, ...] = ()
     trials: tuple[Trial, ...] = ()
     errors: tuple[float, ...] = ()
