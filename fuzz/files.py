@@ -22,6 +22,7 @@ from fuzz.tables import check_repeats, outputs
 
 HAS_COLUMNS = True
 _ARROW_ENDINGS = (".parquet", ".feather", ".arrow")
+_JSON_ENDINGS = (".json", ".jsonl")
 _FAMILIES = ("number", "integer", "boolean", "label", "text", "moment", "date", "mixed", "decimal")
 _ARRAYS = ("f8", "f8", "f4", ">f8", "f2", "i4", ">i8", "u1", "U8", "c16", "M8[s]", "O", "longdouble")
 _OUTPUTS = (*("same",) * 6, *(".csv", ".parquet", ".xlsx", ".feather") * 2, ".npy", ".tsv", ".json")
@@ -124,6 +125,10 @@ def _check_output(
         found_names, found = _without_empty_ends(found_names, found)
     if given == ".npy" and ending in formats.TEXT and len(found) < len(rows):
         found_names, found = [""] * len(found_names), [found_names, *found]  # an array has no names
+    if ending in _JSON_ENDINGS and sorted(found_names) == sorted(names):
+        # Records without a value for a column have no key for it, so keys may first appear in another order.
+        order = [found_names.index(one) for one in names]
+        found_names, found = names, [[row[i] for i in order] for row in found]
     codes = case.option("--missing-values")
     if (
         ".npy" not in (given, ending)
