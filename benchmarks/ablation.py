@@ -14,8 +14,8 @@ from rich.table import Table
 from benchmarks.data import TABLES, removed_entries, tables
 from benchmarks.knobs import plain
 from manifill import IGHImputer, Sweep, _validation
+from manifill import _stacking as stacking
 from manifill._selection import portfolio, tuning
-from manifill._validation import stacking
 
 # Seeds of the masks. They were not used in development, and no other benchmark uses them.
 SEEDS = (20, 21, 22)

@@ -38,6 +38,8 @@ def _lapack(name: str, n_arguments: int) -> Any:
 
 
 _dposv = _lapack("dposv", 8)
+_dpotrf = _lapack("dpotrf", 5)
+_dpotri = _lapack("dpotri", 5)
 _spotrf = _lapack("spotrf", 5)
 _spotrs = _lapack("spotrs", 8)
 
@@ -64,6 +66,24 @@ def _solve_in_place(matrix: Array, n: int, values: Array, n_functions: int) -> b
         size[2:].ctypes,
     )
     return size[2] == 0  # type: ignore[no-any-return]
+
+
+@_compile
+def invert(matrix: Array) -> bool:
+    """Replace a symmetric matrix (n, n) by its inverse; returns whether it is positive definite."""
+    n = matrix.shape[0]
+    size = np.array([n, 0], dtype=np.int32)
+    upper = np.array([85], dtype=np.uint8)
+    _dpotrf(upper.ctypes, size.ctypes, matrix.ctypes, size.ctypes, size[1:].ctypes)
+    if size[1] != 0:
+        return False
+    _dpotri(upper.ctypes, size.ctypes, matrix.ctypes, size.ctypes, size[1:].ctypes)
+    for first in range(0, n, 32):  # LAPACK writes one triangle; tiles stay in the cache
+        for second in range(0, first + 32, 32):
+            for i in range(first, min(first + 32, n)):
+                for j in range(second, min(second + 32, i)):
+                    matrix[j, i] = matrix[i, j]
+    return size[1] == 0  # type: ignore[no-any-return]
 
 
 @_compile
@@ -201,6 +221,18 @@ def add_column(kind: int, x: Array, y: Array, sign: float, total: Array) -> None
         else:
             for j in range(y.size):
                 row[j] += sign * x0 * y[j]
+
+
+@_compile
+def signed_sums(X: Array, columns_of_Y: Array, K: Array, total: Array) -> None:
+    """total[i, c] = Σ K[i, j] sign(X[i, c] − Y[j, c]) over j; Y is stored by columns (d, m)."""
+    for i in range(X.shape[0]):
+        row = K[i]
+        for c in range(X.shape[1]):
+            x, y, value = X[i, c], columns_of_Y[c], 0.0
+            for j in range(row.size):
+                value += row[j] * ((x > y[j]) - (x < y[j]))
+            total[i, c] = value
 
 
 @_compile

@@ -17,10 +17,11 @@ import numpy as np
 import manifill._selection as selection
 from manifill._arrays import Array, to_numpy
 from manifill._fillers import Fill, Filler, Run, Status, SweepRecord
+from manifill._fillers.metric import MetricFiller, Preset
 from manifill._fillers.sweep import GivenStart, Sweeper
 from manifill._problem import Problem
 from manifill._result import Fitted, Validated
-from manifill._validation import Evidence, accuracy, hold_out_like_missing
+from manifill._validation import Evidence, accuracy, has_others, hold_out_like_missing, odds_of
 
 # Shares of the remaining time: for tuning a sweep that fills the table alone; for tuning the sweep of a
 # blend; and then for the validation run of all fillers. Set by hand, not tuned.
@@ -35,6 +36,12 @@ def fit(
     `choices` are the choices for the sweep; None to fill without it.
     """
     tuning_rng, final_rng = rng.spawn(2)
+    if (
+        choices is not None
+        and choices.preset is not None
+        and selection.fits_by_column(problem, choices.solver)
+    ):
+        return _by_column(problem, choices.preset, choices.sweeper.tol, run, final_rng)
     if choices is not None and problem.layout is None and problem.moments is None:
         return _sweep_only(problem, choices, run, tuning_rng, final_rng)
     return _blended(problem, choices, run, tuning_rng, final_rng)
@@ -59,15 +66,26 @@ def _sweep_only(
     base = replace(
         unfilled(problem, [sweeper], run), weights={sweeper.name: 1.0}, tuning=tuning, validated=validated
     )
-    others = [] if tuning is None else [one for one in tuning.others if tuning.weights[one.name] > 0]
-    if tuning is not None and others:
-        fillers = (sweeper, *others)
-        base = replace(base, weights=tuning.weights, fillers=fillers, seed=int(rng.integers(2**32)))
-        yield from run_all(base, selection.needed(fillers, tuning.weights), run, rng)
-        return
     for swept in sweeper.steps(problem, rng, run, None):
         fill = _usable(swept)
         yield replace(base, fill=fill, fills={sweeper.name: fill})
+
+
+def _by_column(
+    problem: Problem, preset: Preset, tol: float, run: Run, rng: np.random.Generator
+) -> Iterator[Fitted]:
+    """Fill by regressions with learned metrics; known entries that are left out in turn are the evidence."""
+    odds = odds_of(problem) * has_others(problem)
+    filler = MetricFiller(preset, odds, tol)
+    base = replace(unfilled(problem, [filler], run), weights={filler.name: 1.0})
+    for swept in filler.steps(problem, rng, run, None):
+        if not swept.sweeps:
+            yield replace(base, fill=_usable(swept))
+            continue
+        evidence = selection.left_out_evidence(swept, odds)
+        fill = swept.shrunk(evidence.shrinkage)
+        judged = evidence, accuracy(evidence, problem, odds)
+        yield replace(base, fill=fill, fills={filler.name: fill}, validated=judged)
 
 
 def _validate_later(problem: Problem, sweeper: Sweeper, run: Run, rng: np.random.Generator) -> Validated:

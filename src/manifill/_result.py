@@ -14,6 +14,7 @@ from manifill._draws import draws
 from manifill._fillers import Extension, Fill, Filler, Run
 from manifill._fillers.field import Field, FieldFill, FieldFiller
 from manifill._fillers.field.stages import COLUMNS, KERNEL
+from manifill._fillers.metric import MetricFill, MetricFiller
 from manifill._fillers.sweep import Ensemble, Schedule, Sweeper
 from manifill._ordering import Groups
 from manifill._problem import Problem
@@ -112,17 +113,30 @@ class Fitted:
         """Kernels between rows and solvers, with weights."""
         if self.sweeper is not None:
             return self.sweeper.ensemble
+        fill = self.fills.get(MetricFiller.name)
+        if isinstance(fill, MetricFill) and isinstance(self.fillers[0], MetricFiller):
+            return fill.ensemble(self.fillers[0].preset)
         return Ensemble.of(KERNEL, cast(AnySolver, Field.solver))
 
     @property
     def schedule(self) -> Schedule:
         """The blocks of columns that are left out together."""
-        return Schedule(self.problem.shape[1]) if self.sweeper is None else self.sweeper.schedule
+        if self.sweeper is not None:
+            return self.sweeper.schedule
+        by_column = isinstance(self.fillers[0], MetricFiller)
+        return Schedule() if by_column else Schedule(self.problem.shape[1])
 
     @property
     def max_sweeps(self) -> int:
         """The limit on the number of sweeps."""
         return self.fill.sweep if self.sweeper is None else self.sweeper.max_sweeps
+
+    @property
+    def errors_by_sweep(self) -> tuple[float, ...]:
+        """RMS error of held-out entries after each sweep, in standard deviations; empty if not measured."""
+        if self.tuning is not None:
+            return self.tuning.errors
+        return self.fill.errors if isinstance(self.fill, MetricFill) else ()
 
     @cached_property
     def _validated(self) -> Validated:

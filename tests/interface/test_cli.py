@@ -15,7 +15,7 @@ from command import manifill
 from manifill import TableImputer, __version__
 from manifill._cli import main
 from manifill._files import tables as files
-from manifill._fillers.sweep import sweeps
+from manifill._fillers.metric import MetricFiller
 
 TABLE = "id,a,b,c\nr1,1.50,2,3\nr2,2,NA,6\nr3,3,6,\nr4,4,8,12\nr5,5,10,15.0\n"
 
@@ -454,11 +454,13 @@ def test_force_replaces_the_output(folder):
 
 
 def test_interrupted_run_writes_nothing(folder, monkeypatch, capsys):
-    def interrupted(problem, **options):
-        yield from itertools.islice(sweeps(problem, **options), 2)
+    steps = MetricFiller.steps
+
+    def interrupted(*arguments):
+        yield from itertools.islice(steps(*arguments), 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("manifill._fillers.sweep.filler.sweeps", interrupted)
+    monkeypatch.setattr(MetricFiller, "steps", interrupted)
     monkeypatch.setattr(sys, "argv", ["manifill", "impute", "missing.csv", "-o", "out.csv", "--skip", "id"])
     monkeypatch.chdir(folder)
     with pytest.raises(SystemExit) as ending:

@@ -274,32 +274,34 @@ class ErrorsOfLoops:
             w = self.evidence.weight[own]
             w = w * w.sum() / (w @ w)
             s = self.held_out_sigma[own] ** power
-            c2 = (w * (self.evidence.errors[own] / s) ** 2).sum() / w.sum()
-            total += (w * np.log(math.sqrt(c2) * s)).sum()
+            # Five more entries have σ = 1 and error 1.
+            c2 = ((w * (self.evidence.errors[own] / s) ** 2).sum() + 5) / (w.sum() + 5)
+            total += (w * np.log(math.sqrt(c2) * s)).sum() + 5 * math.log(math.sqrt(c2))
         return total
 
     def rms(self, z, j, without=None):
-        """RMS of e/σ^γ over held-out entries of a column in the rows most similar to z."""
+        """RMS of e/σ^γ over held-out entries of a column in the rows most similar to z, 0 where missing."""
         own = np.flatnonzero(self.evidence.columns == j)
         squares, w = self.squares[own], self.evidence.weight[own]
         overall = (w * squares).sum() / w.sum()
         if len(own) < 20:
             return math.sqrt(overall)
         others = [k for k in range(len(z)) if k not in self.group[j]]
-        distance = np.abs(self.Z[self.evidence.rows[own]] - z)[:, others].sum(axis=1)
+        distance = np.abs(self.problem.Z[self.evidence.rows[own]] - z)[:, others].sum(axis=1)
         if without is not None:
             distance[own == without] = np.inf
         near = np.argsort(distance)[:19]
         return math.sqrt((10 * overall + squares[near].sum()) / 29)
 
     def s(self, z, M, j):
-        return self.sigma(M, j) ** self.power * self.rms(z, j)
+        return self.sigma(M, j) ** self.power * self.rms(np.where(M, 0.0, z), j)
 
     def quantile(self, j, level):
         own = np.flatnonzero(self.evidence.columns == j)
         own = own if len(own) >= 20 else np.arange(len(self.squares))
         ratios = [
-            math.sqrt(self.squares[i]) / self.rms(self.Z[self.evidence.rows[i]], self.evidence.columns[i], i)
+            math.sqrt(self.squares[i])
+            / self.rms(self.problem.Z[self.evidence.rows[i]], self.evidence.columns[i], i)
             for i in own
         ]
         return quantile_of_loops(np.array(ratios), self.evidence.weight[own], level)

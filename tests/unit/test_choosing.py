@@ -28,13 +28,14 @@ def damaged(X, rate, seed=0):
 
 @pytest.fixture(scope="module")
 def curve_fitted():
-    """An imputer with default settings fitted to points on a curve, and the log messages of the fit."""
+    """An imputer with one kernel for all columns, fitted to points on a curve, and the log messages."""
     t = np.linspace(0, 5, 120)
     X = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t), t, np.cos(3 * t), t**2])
     M = np.random.default_rng(1).random(X.shape) < 0.2
     lines = []
     with listening(lines.append):
-        imputer = IGHImputer(random_state=0).fit(np.where(M, np.nan, X))
+        imputer = IGHImputer(method=Sweep(schedule="column"), random_state=0)
+        imputer.fit(np.where(M, np.nan, X))
     return imputer, lines
 
 
@@ -316,7 +317,7 @@ class TestImputer:
         nan = float("nan")
         for table in ([[1.0]], [[1.0, nan]], [[1.0, nan], [2.0, 3.0]], [[1.0], [nan]], [[nan, 1], [2, nan]]):
             assert np.isfinite(IGHImputer(random_state=0).fit_transform(table)).all()
-        imputer = IGHImputer(random_state=0, tol=0).fit([[1.0, nan], [2.0, 3.0], [3.0, 4.0]])
+        imputer = IGHImputer(solver="ridge", random_state=0, tol=0).fit([[1.0, nan], [2.0, 3.0], [3.0, 4.0]])
         assert imputer.max_sweeps_ == 6
         assert np.isnan([one.error for one in imputer.accuracy_]).all()
 
@@ -325,7 +326,7 @@ class TestImputer:
         X = np.sin(rng.random((120, 2)) @ rng.standard_normal((2, 8)) * 2)
         table, M = damaged(X, 0.5)
         for start, warm_start in (("auto", True), ("mean", False)):
-            imputer = IGHImputer(method=Sweep(start=start), tol=0, random_state=0)
+            imputer = IGHImputer(solver="ridge", method=Sweep(start=start), tol=0, random_state=0)
             first, *_, last = imputer.iter_fit(table)
             starts_near_the_result = nrmse(X, first.X, M) < 1.3 * nrmse(X, last.X, M)
             assert starts_near_the_result == warm_start

@@ -101,7 +101,7 @@ class TestAttributes:
 
     def test_tuning_is_none_if_nothing_was_tuned(self, fitted):
         configuration, imputer, _ = fitted
-        if configuration in ("default", "learned", "even times", "uneven times"):
+        if configuration in ("learned", "even times", "uneven times"):
             assert imputer.tuning_.trials
         if "given" in configuration or configuration in ("grid", "times and grid", "nothing missing, grid"):
             assert imputer.tuning_ is None or configuration == "grid, kernel given"

@@ -129,7 +129,8 @@ class TestFill:
         imputer = IGHImputer(random_state=0, max_sweeps=3).fit(damaged)
         assert imputer.n_sweeps_ == len(imputer.trace_) - 1 <= 3
         assert imputer.status_ in (Status.SWEEP_LIMIT, Status.SETTLED)
-        assert imputer.kernel_ == imputer.tuning_.trials[0].kernel  # the one with the largest weight
+        assert imputer.kernel_ == imputer.ensemble_.main.kernel  # the one with the largest weight
+        assert imputer.tuning_ is None
         assert isinstance(imputer.solver_, Ridge)
         assert imputer.schedule_ == Schedule(1)
         assert imputer.indicator_ is None
@@ -187,7 +188,7 @@ class TestFill:
             option: IGHImputer(method=Sweep(schedule=option)).fit(X).schedule_.columns
             for option in ("auto", "column", "block", 9)
         }
-        assert sizes == {"auto": 2, "column": 1, "block": 2, 9: 9}
+        assert sizes == {"auto": 1, "column": 1, "block": 2, 9: 9}
 
 
 class TestNewRows:
@@ -435,8 +436,13 @@ class TestIterationAndStopping:
         out, err = capsys.readouterr()
         assert out == ""
         lines = [line.split(":")[0] for line in err.splitlines()]
-        assert lines[-2:] == ["step 1, sweep", "step 2, sweep"]
-        *screening, validation = lines[:-2]
+        assert lines == ["step 1, metric", "step 2, metric"]
+        IGHImputer("gaussian", random_state=0, verbose=True, max_sweeps=2).fit(narrow)
+        lines = [line.split(":")[0] for line in capsys.readouterr().err.splitlines()]
+        steps = [line for line in lines if line.startswith("step")]
+        assert steps
+        assert lines[-len(steps) :] == steps == [f"step {i + 1}, sweep" for i in range(len(steps))]
+        *screening, validation = lines[: -len(steps)]
         assert {line.split()[0] for line in screening} == {"trying"}
         assert validation.startswith("validation run on")
 

@@ -212,7 +212,7 @@ class TestAutomaticChoice:
         assert solver == expected()  # the reason does not affect equality
 
     def test_the_reason_is_on_the_fitted_imputer(self, surface):
-        assert "250 rows are few enough" in str(IGHImputer(max_sweeps=1).fit(surface[2]).solver_)
+        assert "known rows are few enough" in str(IGHImputer(max_sweeps=1).fit(surface[2]).solver_)
         assert str(IGHImputer(solver="ridge", max_sweeps=1).fit(surface[2]).solver_) == "Ridge(ridge=0.1)"
 
     def test_kernels_that_are_not_psd_are_refused_for_many_rows(self):

@@ -4,7 +4,7 @@ import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -133,12 +133,18 @@ def impute(
         float | None,
         typer.Option(metavar="SECONDS", help="Stop after this time, in seconds.", rich_help_panel=RUN),
     ] = None,
+    effort: Annotated[
+        Literal["fast", "balanced", "best"] | None,
+        typer.Option(
+            help="How much time to spend: fast, balanced (the default) or best.", rich_help_panel=RUN
+        ),
+    ] = None,
     max_sweeps: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=1,
-            help="At most N passes over all columns. Default: as many as lower the error on held-out values.",
+            help="At most N passes over all columns.",
             rich_help_panel=RUN,
         ),
     ] = None,
@@ -190,6 +196,7 @@ def impute(
         bounds=options.bounds(bounds),
         time=time,
         reading=options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows),
+        effort=effort,
         max_sweeps=max_sweeps,
         time_limit=time_limit,
         seed=seed,

@@ -11,11 +11,11 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from manifill._fillers import SweepRecord
-from manifill._fillers.metric import Metric
+from manifill._fillers.metric import Preset, targets
 from manifill._problem import Problem
 from manifill._result import Fitted
 from manifill._validation import ColumnAccuracy, Evidence
-from manifill.kernels import Kernel
+from manifill.kernels import Kernel, SemiLinear
 from manifill.kernels.bandwidth import Bandwidth, Fixed, LogSumSlope, MedianDistance, NeighborDistance
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.solvers.base import Solver
@@ -37,6 +37,8 @@ _SCALARS = (bool, int, float, str, type(None))
 _MAX_BINS = 10_000
 # Standardised values lie within 1e6, see `Scaling.standardise`.
 _MAX_STANDARDISED = 1e7
+# Rows, folds and centres of a preset are fewer.
+_MAX_PRESET = 1_000_000
 # Held-out values and weights are smaller, see `hold_out`.
 _MAX_HELD_OUT = 1e14
 
@@ -154,15 +156,41 @@ def check_fitted(fitted: Fitted, fields: Fields) -> None:
             raise TypeError("weights")
 
 
-def check_metrics(metrics: Mapping[Any, Any], problem: Problem) -> None:
-    """Raise unless these are metrics of groups of the problem."""
-    groups = {group[0]: list(group) for group in problem.groups}
-    for column, one in metrics.items():
-        if column not in groups or not isinstance(one, Metric) or not 0 < one.ridge < np.inf:
-            raise ValueError("metrics")
-        check_table(one.weights, problem.shape[1:])
-        if (one.weights < 0).any() or one.weights[groups[column]].any():
+def check_learned(saved: Mapping[str, Any], problem: Problem) -> None:
+    """Raise unless these are sweeps with learned metrics over the problem."""
+    preset, rows, fold = saved["preset"], saved["rows"], saved["fold"]
+    groups, (n, d) = targets(problem), problem.shape
+    if not isinstance(preset, Preset) or not 0 < len(saved["sweeps"]) <= len(preset.sweeps):
+        raise ValueError("sweeps")
+    limits = (preset.blended, preset.folds, preset.rows, preset.exact, preset.centres)
+    if min(limits) < 1 or max(limits) > _MAX_PRESET:
+        raise ValueError("limits of a preset")
+    for component in (one for components in preset.sweeps for one in components):
+        require_component(component)
+    for indices, shape, limit in ((rows, None, n), (fold + 1, (d,), preset.folds + 1)):
+        if indices.dtype.kind != "i" or indices.ndim != 1 or not _within(indices, limit):
+            raise ValueError("rows or folds")
+        if shape is not None and indices.shape != shape:
+            raise ValueError("folds")
+    if not np.array_equal(np.unique(rows), rows) or any(min(fold[list(group)]) < 0 for group in groups):
+        raise ValueError("rows or folds")
+    for number, (hidden, weights, shares) in enumerate(saved["sweeps"]):
+        recent = preset.sweeps[max(0, number + 1 - preset.blended) : number + 1]
+        check_table(hidden, (int(fold.max()) + 1, len(rows), d))
+        check_table(weights, (len(groups), d))
+        check_table(shares, (len(groups), sum(map(len, recent))))
+        own = any(weights[i, list(group)].any() for i, group in enumerate(groups))
+        if (weights < 0).any() or (shares < 0).any() or own:
             raise ValueError("weights of a metric")
+
+
+def require_component(component: Any) -> None:
+    """Raise unless this is a component of a sweep with learned metrics."""
+    kernel = component.kernel
+    if not isinstance(component.solver, Ridge) or not isinstance(kernel, SemiLinear):
+        raise ValueError("a component")
+    if not isinstance(kernel.base.bandwidth, MedianDistance) or not 0 < component.solver.ridge < np.inf:
+        raise ValueError("a component")
 
 
 def _check_evidence(evidence: Evidence, n: int, d: int) -> None:

@@ -66,6 +66,10 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     times : "even", array of shape (n,) or None, default=None
         Times of the rows: "even" for rows in time order at equal steps, or a number or date for each row, in
         any order, at any steps. If `times` is given and `layout` is not, the layout is `Learned()`.
+    effort : {"fast", "balanced", "best"}, default="balanced"
+        How much time to spend, if kernel, solver and method are not given (docs/guide/choosing.md). "fast"
+        makes one sweep with two kernels; "balanced" two sweeps, with five kernels in the second; "best" four
+        sweeps with five kernels, and uses more rows of long tables.
     max_sweeps : int or "auto", default="auto"
         Maximum number of sweeps. On noisy tables further sweeps overfit: the imputed values agree better with
         each other, not with the data. On clean tables with many missing entries more sweeps can help
@@ -155,6 +159,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         method: Any = None,
         layout: Any = None,
         times: Any = None,
+        effort: Any = "balanced",
         max_sweeps: Any = "auto",
         tol: float = 1e-2,
         time_limit: float | None = None,
@@ -172,6 +177,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.method = method
         self.layout = layout
         self.times = times
+        self.effort = effort
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.time_limit = time_limit
@@ -373,9 +379,10 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         )
         tune_ridge = is_option(self.solver, "auto") and hasattr(solver, "ridge")
         given_kernel = None if is_option(self.kernel, "auto") else kernel
-        blend = is_option(self.kernel, "auto") and is_option(self.solver, "auto") and device is None
-        blend = blend and is_option(method.schedule, "auto") and is_option(method.start, "auto")
-        return Candidates(sweeper, given_kernel, solver, tune_ridge, blend), run
+        by_column = is_option(self.kernel, "auto") and is_option(self.solver, "auto") and device is None
+        by_column = by_column and is_option(method.schedule, "auto") and is_option(method.start, "auto")
+        preset = options.as_preset(self.effort, self.max_sweeps)
+        return Candidates(sweeper, given_kernel, solver, tune_ridge, preset if by_column else None), run
 
     @property
     def _all_auto(self) -> bool:

@@ -3,7 +3,7 @@
 import difflib
 import numbers
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 import manifill.kernels as kernels
 from manifill._checks import complaint, is_option, require_number
 from manifill._fillers import sweep
+from manifill._fillers.metric import EFFORTS, Preset
 from manifill.errors import InvalidInput
 from manifill.solvers import AnySolver, Landmarks, Local, Ridge, Solver, Spectral
 
@@ -206,6 +207,15 @@ def as_sweep(value: object) -> Sweep:
     if isinstance(value, Sweep):
         return value
     raise complaint("method", "None or a Sweep, such as Sweep(start='normal')", value)
+
+
+def as_preset(effort: object, max_sweeps: object) -> Preset:
+    """Effort and number of sweeps → the preset with at most so many sweeps."""
+    if not isinstance(effort, str) or effort not in EFFORTS:
+        raise complaint("effort", "'fast', 'balanced' or 'best'", effort)
+    preset = EFFORTS[effort]
+    most = len(preset.sweeps) if is_option(max_sweeps, "auto") else as_max_sweeps(max_sweeps, True)
+    return replace(preset, sweeps=preset.sweeps[:most])
 
 
 def as_max_sweeps(value: object, chosen: bool) -> int:

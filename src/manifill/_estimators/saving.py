@@ -26,7 +26,7 @@ from manifill._fillers import Fill, Run, Status, SweepRecord
 from manifill._fillers.field import FieldFill, FieldFiller
 from manifill._fillers.field.stages import COLUMNS
 from manifill._fillers.lags import Interpolation, LagFill, LaggedSweeper, with_lags
-from manifill._fillers.metric import Metric, MetricFill, MetricFiller
+from manifill._fillers.metric import Copies, MetricFill, MetricFiller, MetricSweep, Preset, targets
 from manifill._fillers.sweep import Component, Ensemble, Schedule, Sweeper, SweepFill
 from manifill._problem import Problem
 from manifill._result import Fitted
@@ -37,7 +37,7 @@ from manifill.layouts import Affinities, Grid, Learned
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Ordered, Quantity, Untouched
 
-FORMAT = 6
+FORMAT = 7
 """Increased when an older manifill could not read the files of this one."""
 
 # Most sweeps over new rows that a file may ask for.
@@ -51,7 +51,7 @@ _KNOWN = {
         *(bandwidth.Fixed, bandwidth.MedianDistance, bandwidth.NeighborDistance, bandwidth.LogSumSlope),
         *(Ridge, Landmarks, Local),
         *(Affinities, Grid, Learned),
-        *(Field, Component, Schedule, SweepRecord, Evidence, ColumnAccuracy, Metric),
+        *(Field, Component, Schedule, SweepRecord, Evidence, ColumnAccuracy, Preset),
     )
 }
 
@@ -79,6 +79,7 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float, notations: dict
         "components": () if sweeper is None else sweeper.ensemble.components,
         "shrinkage": fitted.ensemble.shrinkage_of(np.arange(problem.shape[1])),
         "fills": _sweep_fills(fitted),
+        "learned": _learned(fitted),
         "weights": dict(fitted.weights),
         "filler_errors": dict(fitted.filler_errors),
         "max_sweeps": 1 if sweeper is None else sweeper.extension_sweeps,
@@ -96,18 +97,26 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float, notations: dict
 def _sweep_fills(fitted: Fitted) -> dict[str, Any]:
     """Name → fill, blocks and seed of the sweeps from which new rows are filled."""
     fills = {}
-    blended = any(isinstance(filler, MetricFiller) for filler in fitted.fillers)
     for filler in fitted.fillers:
-        unused = blended and not fitted.weights.get(filler.name, 0.0) > 0
-        if isinstance(filler, Sweeper | LaggedSweeper | MetricFiller) and not unused:
+        if isinstance(filler, Sweeper | LaggedSweeper):
             fill = fitted.fill_of(filler)
-            swept: Any = fill
-            if isinstance(fill, LagFill | MetricFill):
-                swept = fill.inner if isinstance(fill, LagFill) else fill.first
+            swept: Any = fill.inner if isinstance(fill, LagFill) else fill
             fills[filler.name] = {"Z": np.asarray(swept.Z), "blocks": swept.blocks, "seed": swept.seed}
-            if isinstance(fill, MetricFill):
-                fills[filler.name]["metrics"] = [(j, one) for j, one in fill.metrics.items()]
     return fills
+
+
+def _learned(fitted: Fitted) -> dict[str, Any] | None:
+    """What the sweeps with learned metrics need to fill new rows; None if there are none."""
+    filler, fill = fitted.fillers[0], fitted.fills.get(MetricFiller.name)
+    if not isinstance(filler, MetricFiller) or not isinstance(fill, MetricFill) or not fill.sweeps:
+        return None
+    copies = fill.sweeps[0].copies
+    return {
+        "preset": filler.preset,
+        "rows": copies.rows,
+        "fold": copies.fold,
+        "sweeps": [(one.copies.hidden, one.weights, one.shares) for one in fill.sweeps],
+    }
 
 
 Loaded = tuple[Fields, Fitted, float, dict[str, Any]]
@@ -163,10 +172,10 @@ def _fitted(content: dict[str, Any]) -> Fitted:
         sweeper = Sweeper(ensemble, tol=content["tol"], max_sweeps=content["max_sweeps"])
         lagged = [LaggedSweeper(sweeper)] if LaggedSweeper.name in content["fills"] else []
         fillers = [*([] if problem.moments is None else [Interpolation()]), sweeper, *lagged]
-        metrics = content["fills"].get(MetricFiller.name, {}).get("metrics")
-        if metrics is not None:
-            fillers.append(MetricFiller(dict(metrics), left_out=content["shrinkage"] == 0))
         fills = {name: _fill_of(problem, name, one, fill) for name, one in content["fills"].items()}
+    elif content["learned"] is not None:
+        preset, fill = content["learned"]["preset"], _metric_fill(fill, content)
+        fillers, fills = [MetricFiller(preset, tol=content["tol"])], {MetricFiller.name: fill}
     judged = content["evidence"], Accuracy(content["accuracy"])
     weights, errors = content["weights"], content["filler_errors"]
     return Fitted(problem, fill, weights, errors, tuple(fillers), fills, None, Run(), 0, judged)
@@ -180,11 +189,24 @@ def _fill_of(problem: Problem, name: str, saved: dict[str, Any], fill: Fill) -> 
     checking.check_blocks(saved["blocks"], swept_problem)
     require_number("seed", saved["seed"], least=0, whole=True)
     swept = SweepFill(swept_problem, Z, fill.trace, fill.status, name, saved["blocks"], saved["seed"])
-    if "metrics" in saved:
-        metrics = dict(saved["metrics"])
-        checking.check_metrics(metrics, problem)
-        return MetricFill(problem, fill.Z, fill.trace, fill.status, name, metrics=metrics, first=swept)
     return swept if swept_problem is problem else LagFill(problem, Z[:, : problem.shape[1]], inner=swept)
+
+
+def _metric_fill(fill: Fill, content: dict[str, Any]) -> MetricFill:
+    """The fill by learned metrics; its regressions are computed when first needed."""
+    problem, saved = fill.problem, content["learned"]
+    checking.check_learned(saved, problem)
+    rows, fold = saved["rows"], saved["fold"]
+    sweeps = tuple(
+        MetricSweep(Copies(fill.Z, rows, hidden, fold), weights, shares)
+        for hidden, weights, shares in saved["sweeps"]
+    )
+    return MetricFill(
+        *(problem, fill.Z, fill.trace, fill.status, MetricFiller.name),
+        groups=targets(problem),
+        sweeps=sweeps,
+        shrinkage=frozen(content["shrinkage"]),
+    )
 
 
 def _check_format(path: Path, manifest: Any) -> None:

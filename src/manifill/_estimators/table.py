@@ -49,7 +49,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
         entries. The time column is used in no other way.
     layout : layout object or None, default=None
         Geometry of the columns other than `time`, as in `IGHImputer`. They must all be numeric.
-    kernel, solver, max_sweeps, time_limit, device, n_jobs, random_state, verbose : as in `IGHImputer`.
+    kernel, solver, effort, max_sweeps, time_limit, device, n_jobs, random_state, verbose : as in
+        `IGHImputer`.
 
     Attributes
     ----------
@@ -81,6 +82,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         kernel: Any = "auto",
         solver: Any = "auto",
         layout: Any = None,
+        effort: Any = "balanced",
         max_sweeps: Any = "auto",
         time_limit: float | None = None,
         device: Any = None,
@@ -94,6 +96,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         self.kernel = kernel
         self.solver = solver
         self.layout = layout
+        self.effort = effort
         self.max_sweeps = max_sweeps
         self.time_limit = time_limit
         self.device = device
@@ -139,6 +142,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
             times=encoding.moments(table),
             groups=encoding.groups,
             bounds=encoding.bounds(numbers),
+            effort=self.effort,
             max_sweeps=self.max_sweeps,
             time_limit=self.time_limit,
             device=self.device,
@@ -433,6 +437,7 @@ def impute(
     kernel: Any = "auto",
     solver: Any = "auto",
     layout: Any = None,
+    effort: Any = "balanced",
     max_sweeps: Any = "auto",
     time_limit: float | None = None,
     device: Any = None,
@@ -446,8 +451,8 @@ def impute(
     ----------
     X : pandas or polars DataFrame, pyarrow Table, array, torch tensor or list of lists (n, d)
         Table of numbers, categories, dates and text. Missing entries are NaN or None.
-    types, bounds, time, kernel, solver, layout, max_sweeps, time_limit, device, n_jobs, random_state, \
-            verbose : as in `TableImputer`.
+    types, bounds, time, kernel, solver, layout, effort, max_sweeps, time_limit, device, n_jobs, \
+            random_state, verbose : as in `TableImputer`.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from manifill._fillers import Fill, Filler, Run
 from manifill._fillers.field import FieldFiller, stages_for
 from manifill._fillers.lags import Interpolation, LaggedSweeper
 from manifill._fillers.local_regression import LocalRegression
-from manifill._fillers.metric import MetricFill, MetricFiller
 from manifill._fillers.sweep import Sweeper
 from manifill._problem import Problem
 from manifill._validation import Evidence, HeldOut, root_mean_square, stack
-from manifill.solvers import Landmarks, Local
 
 _log = logging.getLogger(__name__)
 
@@ -28,10 +26,6 @@ _MAX_ENTRIES, _MAX_ROWS, _MIN_ROWS = 200 * 4096, 1500, 50
 # quality (12 columns, 30 % missing) the RMSE is .127 with it and .152 without. On traffic (207 columns)
 # nearly all weight goes to the local regression.
 _MAX_COLUMNS_LAGGED = 64
-# Columns up to which metrics are learned: the linear start of their predictors takes d³ operations per row.
-_MAX_COLUMNS_METRIC = 100
-# Entries of a table up to which metrics are used: two minutes of work on two cores. Set by hand, not tuned.
-_MAX_ENTRIES_METRIC = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,57 +78,6 @@ def fillers_for(problem: Problem, sweeper: Sweeper | None) -> tuple[Filler, ...]
         if heterogeneous:
             found.append(LocalRegression(after=LaggedSweeper.name if lagged else sweeper.name))
     return (*found, FieldFiller(stages_for(problem)))
-
-
-def others_for(problem: Problem, sweeper: Sweeper) -> tuple[Filler, ...]:
-    """Fillers that may be blended with the sweep over a table without times and layout: of long tables."""
-    n, d = problem.shape
-    long = isinstance(sweeper.ensemble.solver, Landmarks | Local) and n * d <= _MAX_ENTRIES_METRIC
-    return (MetricFiller(),) if long and 2 <= d <= _MAX_COLUMNS_METRIC else ()
-
-
-def add_others(
-    held_out: Sequence[HeldOut],
-    swept: Array,
-    shrinkage: Array,
-    others: Sequence[Filler],
-    run: Run,
-    rng: np.random.Generator,
-) -> tuple[dict[str, float], Array, list[Filler]]:
-    """Weights of the sweep and of other fillers, the blended values (h,), and the fillers as fitted.
-
-    Parameters
-    ----------
-    held_out : sets of held-out entries.
-    swept : (h,), values of the sweep for them.
-    shrinkage : (d,), of the sweep; columns with 0 get their mean.
-    others : the other fillers. What they learn on the first set is used for the others and for the table.
-    """
-    if not others or run.time_is_up:
-        return {Sweeper.name: 1.0}, swept, []
-    found, used, left_out = [swept], [], shrinkage == 0
-    for filler in others:
-        one: Filler = replace(filler, left_out=left_out) if isinstance(filler, MetricFiller) else filler
-        values = []
-        for held in held_out:
-            *_, fill = one.steps(held.problem, rng, replace(run, deadline=math.inf), None)
-            values.append(held.found(to_numpy(fill.Z)))
-            if isinstance(one, MetricFiller) and isinstance(fill, MetricFill):
-                one = replace(one, metrics=fill.metrics)
-        found.append(np.concatenate(values))
-        used.append(one)
-        if run.time_is_up:
-            break
-    truth, rows, weight = (
-        np.concatenate([getattr(held, name) for held in held_out]) for name in ("truth", "rows", "weight")
-    )
-    shares = stack(np.stack(found), truth, len(found), entry_weights=weight, folds=rows % 2)
-    if not shares.any():
-        shares[0] = 1.0
-    names = [Sweeper.name, *(one.name for one in used)]
-    for name, share, own in zip(names, shares, found, strict=True):
-        _log.info("%s: error %.3g, weight %.2f", name, root_mean_square(own - truth), share)
-    return dict(zip(names, shares.tolist(), strict=True)), shares @ np.stack(found), used
 
 
 def validation_rows(problem: Problem, rng: np.random.Generator) -> Indices:

@@ -2,16 +2,15 @@
 
 import logging
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 import manifill._validation as validation
 from manifill._arrays import Array, Indices, Table, to_numpy
-from manifill._fillers import Filler, Run, sweep
+from manifill._fillers import Run, sweep
+from manifill._fillers.metric import Preset
 from manifill._problem import Problem
-from manifill._selection.blending import add_others, others_for
 from manifill._selection.portfolio import CORE, candidates, neighbours, ridge_of, with_ridge
 from manifill._selection.screening import Screening, Trial, parallel_map
 from manifill.kernels import Kernel, Laplacian, SemiLinear
@@ -51,8 +50,6 @@ class Tuning:
     sweeper : kernels, solvers, weights, start and number of sweeps.
     evidence : entries held out in the validation run, and their imputed values.
     accuracy : expected accuracy of every column.
-    weights : name of the filler → its weight in the blend.
-    others : the other fillers of the blend.
     trials : all candidates, the best first; empty if kernel and solver were given.
     errors : RMS error on the held-out entries of the full table after each sweep, in standard deviations.
     sets : number of sets of held-out entries.
@@ -61,8 +58,6 @@ class Tuning:
     sweeper: sweep.Sweeper
     evidence: validation.Evidence
     accuracy: validation.Accuracy
-    weights: dict[str, float] = field(default_factory=lambda: {sweep.Sweeper.name: 1.0})
-    others: tuple[Filler, ...] = ()
     trials: tuple[Trial, ...] = ()
     errors: tuple[float, ...] = ()
     sets: int = 0
@@ -78,14 +73,15 @@ class Candidates:
     kernel : the user's kernel; None to choose one.
     solver : a solver of the kind to use.
     tune_ridge : is the ridge penalty of the solver chosen?
-    blend : may the sweep be blended with other fillers?
+    preset : of the regressions with learned metrics, which are used instead if the table allows it; None
+        never to use them.
     """
 
     sweeper: sweep.Sweeper
     kernel: Kernel | None
     solver: AnySolver
     tune_ridge: bool
-    blend: bool = False
+    preset: Preset | None = None
 
     @property
     def needs_tuning(self) -> bool:
@@ -98,8 +94,7 @@ def tune(problem: Problem, choices: Candidates, run: Run, rng: np.random.Generat
     sample_rng, screening_rng, validation_rng = rng.spawn(3)
     warm_start = choices.sweeper.start is None
     sweeper, trials, screened = _screened(problem, choices, run, sample_rng, screening_rng)
-    others = others_for(problem, sweeper) if choices.blend else ()
-    tuned = validate(problem, sweeper, run, validation_rng, screened, others=others)
+    tuned = validate(problem, sweeper, run, validation_rng, screened)
     sweeps, start = tuned.sweeper.max_sweeps, sweeper.start
     if warm_start and validation.is_large(problem) and tuned.errors:
         start = tuned.sweeper.start
@@ -167,7 +162,6 @@ def validate(
     rng: np.random.Generator,
     screened: validation.Evidence | None = None,
     shrink: bool = True,
-    others: Sequence[Filler] = (),
 ) -> Tuning:
     """Validation run on the full table: the number of sweeps, shrinkage and accuracy on held-out entries.
 
@@ -175,11 +169,10 @@ def validate(
     ----------
     screened : held-out entries of candidate screening; their errors are added to those of the accuracy.
     shrink : if False, imputed values are not shrunk towards the column means.
-    others : fillers that may be blended with the sweep.
     """
     sweeper = sweeper.cold
     share, count = validation.holdout_size(problem)
-    holdout_rng, run_rng, others_rng = rng.spawn(3)
+    holdout_rng, run_rng = rng.spawn(2)
     sets = validation.random_sets(problem, share, count, holdout_rng)
     odds, d = validation.odds_of(problem), problem.shape[1]
     held_out = [validation.hold_out(problem, entries, weight=odds) for entries in sets]
@@ -204,8 +197,7 @@ def validate(
     columns = np.concatenate([one.columns for one in held_out])
     shrunk = validation.shrinkage(columns, found, truth, d) if shrink else np.ones(d)
     found = shrunk[columns] * found
-    weights, blended, others = add_others(held_out, found, shrunk, others, run, others_rng)
-    evidence = validation.Evidence.of(held_out, blended, shrunk, share)
+    evidence = validation.Evidence.of(held_out, found, shrunk, share)
     if screened is not None:
         screened = replace(screened, found=shrunk[screened.columns] * screened.found, shrinkage=shrunk)
     return Tuning(
@@ -217,8 +209,6 @@ def validate(
         ),
         evidence=evidence,
         accuracy=validation.accuracy(evidence, problem, odds, screened),
-        weights=weights,
-        others=tuple(others),
         errors=tuple(errors),
         sets=count,
     )

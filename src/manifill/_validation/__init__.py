@@ -1,7 +1,15 @@
 """Validation: observed entries are held out, filled, and compared with their true values."""
 
+from manifill._stacking import stack
 from manifill._validation.errors import Errors
-from manifill._validation.evidence import Accuracy, ColumnAccuracy, Evidence, accuracy, shrinkage
+from manifill._validation.evidence import (
+    Accuracy,
+    ColumnAccuracy,
+    Evidence,
+    accuracy,
+    has_others,
+    shrinkage,
+)
 from manifill._validation.holdout import (
     HeldOut,
     hold_out,
@@ -12,7 +20,6 @@ from manifill._validation.holdout import (
     random_sets,
     root_mean_square,
 )
-from manifill._validation.stacking import stack
 
 __all__ = [
     "Accuracy",
@@ -21,6 +28,7 @@ __all__ = [
     "Evidence",
     "HeldOut",
     "accuracy",
+    "has_others",
     "hold_out",
     "hold_out_like_missing",
     "holdout_size",

@@ -50,6 +50,8 @@ _MIN_ENTRIES = 20
 _HOLDOUT_POWER, _HOLDOUT_POWER_WITH_SIGMA = 0.5, 0.25
 # Powers of σ to choose from, and weight of the prior: a normal one, with mean 1 and standard deviation 1/2.
 _POWERS, _PRIOR_POWER = np.linspace(0, 3, 13), 2.0
+# Entries with σ = 1 and error 1 that are added to the held-out ones of a column. Set by hand, not tuned.
+_EMPTY_ENTRIES = 5.0
 # Lower bound on an RMS error, in standard deviations: a few held-out entries can be filled exactly by chance.
 _MIN_ERROR = 1e-6
 
@@ -109,7 +111,8 @@ class Errors:
                 others = np.delete(np.arange(M.shape[1]), self._group_of[j])
                 to_held_out = None
                 if self._uses_similar_rows(squares):
-                    to_held_out = cdist(Z[np.ix_(missing, others)], self.Z[np.ix_(rows, others)], "cityblock")
+                    known = np.where(M[missing], 0.0, Z[missing])[:, others]
+                    to_held_out = cdist(known, self.problem.Z[np.ix_(rows, others)], "cityblock")
                 s = sigma[missing, j] ** self._power * _local_rms(squares, weight, to_held_out)
             expected[missing, j] = s
         return expected
@@ -254,7 +257,9 @@ class Errors:
         """The power γ of σ in the expected error s = c·σ^γ; c is a constant of the column.
 
         Maximum of the likelihood of the held-out errors, if they are normal, and of a normal prior. A linear
-        model has γ = 1. If kernels fill better, γ > 1: in a row with nothing known both have s = σ = 1.
+        model has γ = 1. If kernels fill better, γ > 1: in a row with nothing known both have s = σ = 1, and
+        `_EMPTY_ENTRIES` such entries are added to each column. They decide if all held-out entries have
+        nearly the same σ.
         """
         if self._precision is None:
             return 1.0
@@ -267,8 +272,9 @@ class Errors:
                 continue
             w = w * w.sum() / (w**2).sum()  # sums to the effective number of entries
             ratios = squares[own, None] * np.exp(-2 * _POWERS * log_sigma[own, None])
-            constant = np.maximum(np.average(ratios, axis=0, weights=w), _MIN_ERROR**2)
-            loss = loss + w.sum() * np.log(constant) / 2 + _POWERS * (w @ log_sigma[own])
+            entries = w.sum() + _EMPTY_ENTRIES
+            constant = np.maximum((w @ ratios + _EMPTY_ENTRIES) / entries, _MIN_ERROR**2)
+            loss = loss + entries * np.log(constant) / 2 + _POWERS * (w @ log_sigma[own])
         return float(_POWERS[np.argmin(loss)])
 
     def _sigma_of(self, M: Mask) -> Array:
@@ -293,8 +299,12 @@ class Errors:
 
     @cached_property
     def _distances(self) -> Array:
-        """(n, n), L1 distances between rows; used for up to `_MAX_ROWS` rows."""
-        return np.asarray(cdist(self.Z, self.Z, "cityblock"))
+        """(n, n), L1 distances between rows, with the mean for missing entries; for up to `_MAX_ROWS` rows.
+
+        Imputed values would not do: in a row with a held-out entry they were imputed with its help, so they
+        are the nearer to those of rows without it the smaller the error is.
+        """
+        return np.asarray(cdist(self.problem.Z, self.problem.Z, "cityblock"))
 
     @cached_property
     def _group_of(self) -> dict[int, tuple[int, ...]]:
@@ -302,7 +312,7 @@ class Errors:
 
     def _distances_without(self, j: int, rows: Indices, others: Indices) -> Array:
         """L1 distances from rows to others, without the columns of the group of column j."""
-        group = self.Z[:, list(self._group_of[j])]
+        group = self.problem.Z[:, list(self._group_of[j])]
         own = cdist(group[rows], group[others], "cityblock")
         distances: Array = self._distances[np.ix_(rows, others)] - own
         return distances

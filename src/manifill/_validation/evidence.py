@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from manifill._arrays import Array, Indices
+from manifill._arrays import Array, Indices, Mask
 from manifill._messages import MEASURED, text_table
 from manifill._problem import Problem
 from manifill._validation.holdout import HeldOut
@@ -123,6 +123,32 @@ class Evidence:
         return cls(rows, columns, found, truth, weight, place, numbers, shrinkage, share)
 
     @classmethod
+    def left_out(
+        cls, problem: Problem, rows: Indices, values: Array, odds: Array, shrinkage: Array, columns: Mask
+    ) -> "Evidence":
+        """Every known entry of some rows and columns, each held out alone.
+
+        Entries that are the only ones of their row are left out: a row in which nothing else is known is not
+        filled.
+
+        Parameters
+        ----------
+        rows : (t,), the rows.
+        values : (t, d), values of the known entries without them, in standardised units, after shrinkage.
+        odds : (n, d), weights of the entries.
+        columns : (d,), True for the columns.
+        """
+        rows_of, columns_of = np.nonzero(has_others(problem)[rows] & columns)
+        scale = problem.scaling.weight[columns_of]
+        at = rows[rows_of], columns_of
+        # Entries of one column are a set: no other entry of their row is held out with them.
+        group = {column: number for number, one in enumerate(problem.groups) for column in one}
+        sets = np.array([group[column] for column in range(problem.shape[1])], dtype=np.intp)[columns_of]
+        place = np.zeros(len(rows_of), dtype=np.intp)
+        found = values[rows_of, columns_of] / scale
+        return cls(*at, found, problem.Z[at] / scale, odds[at], place, sets, shrinkage)
+
+    @classmethod
     def none(cls, d: int) -> "Evidence":
         """Evidence without entries, for a table in which none could be held out."""
         where, values = np.zeros(0, dtype=np.intp), np.zeros(0)
@@ -140,6 +166,13 @@ class Evidence:
         terms = (squares, w * self.truth**2, np.ones(len(w)), squares**2)
         residual, total, number, squared = (np.bincount(self.columns, one, d).astype(float) for one in terms)
         return residual, total, number, squared / np.maximum(residual, _TINY)
+
+
+def has_others(problem: Problem) -> Mask:
+    """(n, d), True for known entries in rows in which a column of another group is known."""
+    known = ~problem.M
+    groups_known = sum(known[:, group[0]].astype(np.intp) for group in problem.groups)
+    return np.asarray(known & (np.asarray(groups_known) > 1)[:, None])
 
 
 def shrinkage(columns: Indices, found: Array, truth: Array, d: int) -> Array:

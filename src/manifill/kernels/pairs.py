@@ -16,7 +16,6 @@ from manifill._arrays import (
     Indices,
     Mask,
     exp_in_place,
-    namespace,
     set_diagonal,
     to_numpy,
     zero_unless,
@@ -38,6 +37,22 @@ class PairStatistic:
     """(n, d) → (n,): the statistic of each row with itself."""
     nonnegative: bool = True
 
+    def of(self, X: Array, Y: Array) -> Array:
+        """The statistic of all pairs, (n, m); numpy arrays in threads."""
+        if not isinstance(X, np.ndarray) or not self._by_rows(X):
+            return self.between(X, Y)
+        total = np.empty((len(X), len(Y)))
+
+        def write(rows: slice) -> None:
+            total[rows] = self.between(X[rows], Y)
+
+        share_rows(write, len(X), len(Y))
+        return total
+
+    def _by_rows(self, X: Array) -> bool:
+        """Is it computed by slices of rows? Otherwise by one matrix product, which uses threads itself."""
+        return X.shape[1] < _MIN_PRODUCT_COLUMNS or self is ABSOLUTE_DISTANCE
+
     def add(self, total: Array, X: Array, Y: Array, sign: float) -> None:
         """Add sign · the statistic of these columns to `total` (n, m), in place; numpy arrays in threads."""
 
@@ -53,10 +68,10 @@ class PairStatistic:
             else:
                 total[rows] += part
 
-        if isinstance(total, np.ndarray) and (X.shape[1] < _MIN_PRODUCT_COLUMNS or self is ABSOLUTE_DISTANCE):
+        if isinstance(total, np.ndarray) and self._by_rows(X):
             share_rows(add_rows, len(X), len(Y))
         else:
-            total += sign * self.between(X, Y)  # one matrix product, which uses threads itself
+            total += sign * self.between(X, Y)
 
 
 # Largest number of columns for the loop over pairs, which has no cancellation. Measured on 400 rows: with
@@ -181,8 +196,7 @@ class Pairs:
         other = left if right is None else right
         totals = {}
         for s in statistics:
-            totals[s] = namespace(left).zeros_like(left[:, :1] @ other[:, :1].T)
-            s.add(totals[s], left, other, +1)
+            totals[s] = s.of(left, other)
             if same:
                 set_diagonal(totals[s], s.own(left))
         return cls(

@@ -69,7 +69,7 @@ def _images(
     M = np.isnan(fitted.problem.given)
     by_missing = sorted(incomplete, key=lambda one: -int(M[:, one.first].sum()))
     changes = [record.change for record in inner.trace_[1:]]
-    errors = [] if inner.tuning_ is None else [one for one in inner.tuning_.errors if np.isfinite(one)]
+    errors = [one for one in fitted.errors_by_sweep if np.isfinite(one)]
     figures = {
         "map": pictures.missing_map(missing, [str(name) for name in table.names]),
         "accuracy": pictures.accuracy([name for name, _ in bars], [one for _, one in bars]) if bars else None,

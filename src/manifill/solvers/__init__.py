@@ -7,6 +7,7 @@ report the eigenvectors kept and dropped and the ridge added. `Landmarks` and `L
 
 from manifill.solvers.base import Factor, Report, Solver
 from manifill.solvers.columns import Columns
+from manifill.solvers.left_out import CentresFit, ExactFit, LeftOut
 from manifill.solvers.long import Landmarks, Local, NormalEquations
 from manifill.solvers.ridge import Ridge, RidgeFactor
 from manifill.solvers.spectral import (
@@ -23,13 +24,16 @@ AnySolver = Solver | Landmarks | Local
 
 __all__ = [
     "AnySolver",
+    "CentresFit",
     "Columns",
     "ConditionNumber",
     "Count",
     "Cutoff",
     "Energy",
+    "ExactFit",
     "Factor",
     "Landmarks",
+    "LeftOut",
     "Local",
     "NormalEquations",
     "Report",

@@ -14,6 +14,8 @@ from manifill._threads import product, symmetric_product
 
 # Rows up to which LAPACK on one thread is as fast as the block inverse on several. Set by hand, not tuned.
 _MAX_LAPACK_ROWS = 600
+# Rows from which LAPACK is called by compiled code: without the GIL, several inverses run at the same time.
+_MIN_COMPILED_ROWS = 160
 
 Matrix = npt.NDArray[np.floating[Any]]
 
@@ -46,10 +48,15 @@ def inverse(K: Matrix) -> Matrix | None:
 
 
 def _by_lapack(K: Matrix) -> Matrix | None:
+    if len(K) >= _MIN_COMPILED_ROWS and K.dtype == np.float64:
+        import manifill._compiled as compiled
+
+        P: Matrix = K.copy()
+        return P if compiled.invert(P) else None
     potrf, potri = (spotrf, spotri) if K.dtype == np.float32 else (dpotrf, dpotri)
     upper, failed = potrf(K.T, lower=0, clean=0)
     if failed:
         return None
-    P: Matrix = potri(upper, lower=0, overwrite_c=1)[0].T
+    P = potri(upper, lower=0, overwrite_c=1)[0].T
     P += np.tril(P, -1).T - np.triu(P, 1)  # LAPACK writes only one triangle
     return P

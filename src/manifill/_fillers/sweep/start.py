@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from manifill._arrays import Array, Mask
+from manifill._arrays import Array, Indices, Mask
 from manifill._problem import Problem
 from manifill.errors import InvalidInput
 
@@ -14,6 +14,8 @@ from manifill.errors import InvalidInput
 _CHUNK = 4_000_000
 
 
+Normal = tuple[Array, Array]
+"""Mean (d,) and precision matrix (d, d) of a normal distribution, in standardised units."""
 Start = Callable[[Problem, np.random.Generator], Array]
 """Function from a problem to a completed Z, equal to `problem.Z` where observed."""
 
@@ -48,25 +50,58 @@ class LinearStart:
     most_rows: int = 2000
 
     def __call__(self, problem: Problem, rng: np.random.Generator) -> Array:
-        filled, _ = _conditional(problem.Z, problem.M, *self.distribution(problem, rng))
-        return filled * (problem.scaling.std > 0)
+        return conditional_mean(problem.Z, problem.M, self.distribution(problem, rng)) * (
+            problem.scaling.std > 0
+        )
 
-    def distribution(self, problem: Problem, rng: np.random.Generator) -> tuple[Array, Array]:
+    def distribution(self, problem: Problem, rng: np.random.Generator) -> Normal:
         """Mean (d,) and precision matrix (d, d), in standardised units."""
-        n, d = problem.shape
-        some = np.sort(rng.permutation(n)[: self.most_rows])
+        return self._estimate(problem, self._sampled(problem, rng))
+
+    def distributions(
+        self, problem: Problem, rng: np.random.Generator, folds: Indices
+    ) -> tuple[Normal, list[Normal]]:
+        """The distribution, and for each fold of the rows the one that is estimated without them.
+
+        `folds` (n,) are the numbers of the folds, from 0. Rows of other folds are completed by the
+        distribution of all rows, so a row still has a small influence on the one without its fold.
+        """
+        some = self._sampled(problem, rng)
+        normal = self._estimate(problem, some)
+        parts = []
+        for fold in range(int(folds.max(initial=0)) + 1):
+            own = some[folds[some] == fold]
+            parts.append((own, *_conditional(problem.Z[own], problem.M[own], *normal)))
+        without = []
+        for own, _, _ in parts:
+            others = [(Z, covariance) for rows, Z, covariance in parts if rows is not own]
+            Z = np.concatenate([problem.Z[:0], *(Z for Z, _ in others)])
+            enough = len(Z) > 1
+            total = np.sum([covariance for _, covariance in others], axis=0)
+            without.append(self._maximum(problem, Z, total) if enough else normal)
+        return normal, without
+
+    def _sampled(self, problem: Problem, rng: np.random.Generator) -> Indices:
+        """The rows that the distribution is estimated from."""
+        return np.sort(rng.permutation(problem.shape[0])[: self.most_rows])
+
+    def _estimate(self, problem: Problem, some: Indices) -> Normal:
         Z, M = problem.Z[some], problem.M[some]
-        mean, total_covariance = np.zeros(d), np.diag(M.sum(axis=0) * problem.scaling.weight**2)
+        total_covariance = np.diag(M.sum(axis=0) * problem.scaling.weight**2)
+        for _ in range(self.rounds):
+            normal = self._maximum(problem, Z, total_covariance)
+            Z, total_covariance = _conditional(Z, M, *normal)
+        return normal
+
+    def _maximum(self, problem: Problem, Z: Array, total_covariance: Array) -> Normal:
+        """Mean and precision of completed rows, with the summed covariances of their missing entries."""
         varying = int((problem.scaling.std > 0).sum())
         shrinkage = varying / (2 * (len(Z) + varying))
-        for _ in range(self.rounds):
-            mean = Z.mean(axis=0)
-            covariance = ((Z - mean).T @ (Z - mean) + total_covariance) / len(Z)
-            variances = np.diag(covariance) + 1e-6
-            covariance = (1 - shrinkage) * covariance + shrinkage * np.diag(variances) + 1e-6 * np.eye(d)
-            precision = np.linalg.inv(covariance)
-            Z, total_covariance = _conditional(Z, M, mean, precision)
-        return mean, precision
+        mean: Array = Z.mean(axis=0)
+        covariance = ((Z - mean).T @ (Z - mean) + total_covariance) / len(Z)
+        variances = np.diag(covariance) + 1e-6
+        covariance = (1 - shrinkage) * covariance + shrinkage * np.diag(variances) + 1e-6 * np.eye(len(mean))
+        return mean, np.asarray(np.linalg.inv(covariance), dtype=np.float64)
 
 
 def conditional_covariances(M: Mask, precision: Array) -> Iterator[tuple[slice, Array]]:
@@ -83,6 +118,11 @@ def conditional_covariances(M: Mask, precision: Array) -> Iterator[tuple[slice, 
         within = np.where(both, precision, 0.0)
         within[:, diagonal, diagonal] += ~missing  # observed entries: the identity
         yield rows, np.linalg.inv(within) * both
+
+
+def conditional_mean(Z: Array, M: Mask, normal: Normal) -> Array:
+    """Z (n, d) with the conditional mean given the other entries where M is True."""
+    return _conditional(Z, M, *normal)[0]
 
 
 def _conditional(Z: Array, M: Mask, mean: Array, precision: Array) -> tuple[Array, Array]:

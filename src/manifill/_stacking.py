@@ -13,6 +13,9 @@ from manifill._arrays import Array
 # docs/notes/choosing.md, where the prior was on the core candidates: relative RMSE of three stacked fills
 # .962 with it, .967 without; with 100 entries the data hardly changed the weights.
 _PRIOR_ENTRIES = 30.0
+# The same for the weights of a group of columns, towards those of all groups. Mean error of the development
+# tables (500 rows, mask 21) with 30, 100 and 300 entries: .5450, .5449, .5454; with one set of weights .5470.
+_PRIOR_ENTRIES_OF_GROUP = 100.0
 # A fill is added if it lowers the squared error by this share of Σ truth². Set by hand, not tuned.
 _MIN_IMPROVEMENT = 1e-4
 # A blend is used only if its cross-validated squared error is below this share of the best single fill's.
@@ -105,3 +108,40 @@ def _minimum(products: Array, projections: Array, chosen: list[int]) -> tuple[fl
     system[:k, :k], system[k] = lower.T, heavy
     solution = nnls(system, np.append(target, heavy))[0][:k]
     return float(np.sum((lower.T @ solution - target) ** 2)) - float(target @ target), solution
+
+
+def stack_by_group(products: Array, projections: Array, entries: Array) -> Array:
+    """Weights (G, k) ≥ 0, Σ w ≤ 1, of k fills, for each of G groups of columns.
+
+    First the weights of all groups together are found, then those of each group, shrunk towards the former.
+
+    Parameters
+    ----------
+    products : (G, k, k), Σ w f fᵀ over the known entries of a group, with f (k,) the fills of an entry and w
+        its weight.
+    projections : (G, k), Σ w f t, with t the true values.
+    entries : (G,), Σ w.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> products = 1e6 * np.eye(2)[None]
+    >>> stack_by_group(products, products @ [0.25, 0.5], np.array([1e6])).round(2)
+    array([[0.25, 0.5 ]])
+    """
+    k, total = products.shape[1], float(entries.sum())
+    if not total > 0:
+        return np.full(projections.shape, 1 / k)
+
+    def found(own: Array, towards: Array, count: float, prior: Array, prior_entries: float) -> Array:
+        mean_square = float(np.trace(own)) / (k * max(count, 1e-12))
+        if not mean_square > 0:
+            return prior
+        penalty = prior_entries * mean_square
+        ridge = penalty + 1e-10 * float(np.trace(own))
+        return _minimum(own + ridge * np.eye(k), towards + penalty * prior, list(range(k)))[1]
+
+    equal = np.full(k, 1 / k)
+    overall = found(products.sum(axis=0), projections.sum(axis=0), total, equal, _PRIOR_ENTRIES)
+    groups = zip(products, projections, entries.tolist(), strict=True)
+    return np.array([found(*own, overall, _PRIOR_ENTRIES_OF_GROUP) for own in groups])

@@ -1,0 +1,23 @@
+"""A metric of its own for every column: kernel ridge regression with learned weights of the predictors.
+
+In the sweep of the paper all columns count alike when rows are compared. Here each group of columns has a
+kernel of its own, whose weights of the predictors are learned from the gradient of the fit before. Values of
+known entries that leave out the entry itself (`copies`, `solvers.left_out`) give the weights of several
+kernels, the accuracy and the intervals. So no entry has to be held out, and nothing is computed twice.
+"""
+
+from manifill._fillers.metric.copies import Copies
+from manifill._fillers.metric.filler import MetricFill, MetricFiller, MetricSweep, targets
+from manifill._fillers.metric.preset import EFFORTS, Preset
+from manifill._fillers.metric.regression import Regression
+
+__all__ = [
+    "EFFORTS",
+    "Copies",
+    "MetricFill",
+    "MetricFiller",
+    "MetricSweep",
+    "Preset",
+    "Regression",
+    "targets",
+]
