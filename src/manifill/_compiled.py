@@ -224,15 +224,20 @@ def add_column(kind: int, x: Array, y: Array, sign: float, total: Array) -> None
 
 
 @_compile
-def signed_sums(X: Array, columns_of_Y: Array, K: Array, total: Array) -> None:
-    """total[i, c] = Σ K[i, j] sign(X[i, c] − Y[j, c]) over j; Y is stored by columns (d, m)."""
+def signed_sums(X: Array, columns_of_Y: Array, K: Array, total: Array, ties: Array) -> None:
+    """total[i, c] = Σ K[i, j] sign(X[i, c] − Y[j, c]) over j; Y is stored by columns (d, m).
+
+    ties[i, c] = Σ K[i, j] over those j for which the two are equal.
+    """
     for i in range(X.shape[0]):
         row = K[i]
         for c in range(X.shape[1]):
-            x, y, value = X[i, c], columns_of_Y[c], 0.0
+            x, y, above, below = X[i, c], columns_of_Y[c], 0.0, 0.0
             for j in range(row.size):
-                value += row[j] * ((x > y[j]) - (x < y[j]))
-            total[i, c] = value
+                above += row[j] * (x > y[j])
+                below += row[j] * (x < y[j])
+            total[i, c] = above - below
+            ties[i, c] = row.sum() - above - below
 
 
 @_compile

@@ -132,6 +132,12 @@ class Fitted:
         return self.fill.sweep if self.sweeper is None else self.sweeper.max_sweeps
 
     @property
+    def importances(self) -> Array | None:
+        """(d, d), learned weight of each column (second axis) in the fill of each column, or None."""
+        learned = isinstance(self.fill, MetricFill) and bool(self.fill.sweeps)
+        return cast(MetricFill, self.fill).importances if learned else None
+
+    @property
     def errors_by_sweep(self) -> tuple[float, ...]:
         """RMS error of held-out entries after each sweep, in standard deviations; empty if not measured."""
         if self.tuning is not None:

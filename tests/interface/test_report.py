@@ -55,7 +55,7 @@ def test_report_has_every_section_and_escapes_names(filled):
     assert "<people>" not in page
     assert "&lt;people&gt;" in page
     assert "Bern &amp; Co" in page or "height &lt;cm&gt;" in page
-    assert page.count("<img ") == 5
+    assert page.count("<img ") == 6
     assert not re.search(r'(src|href)="(?!data:)', page)  # no external resources
 
 

@@ -1,5 +1,6 @@
 """Metrics of their own for every column: learned weights, copies, efforts, new rows, saved models."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -297,6 +298,28 @@ class TestImputer:
         pd.testing.assert_frame_equal(imputer.transform(new), loaded.transform(new), check_exact=True)
         low, high = loaded.intervals(0.9, new)
         assert (low["c8"] < high["c8"]).all()
+
+    def test_importances_tell_which_column_is_filled_from_which(self):
+        imputer = self.fitted()
+        table = pd.DataFrame(imputer.importances_)
+        assert list(table.columns) == list(table.index) == [f"x{j}" for j in range(9)]
+        assert table.loc["x8"].sum() == pytest.approx(1)
+        assert table.loc["x8", ["x0", "x1", "x2"]].sum() > 0.6
+        assert table.loc["x5"].sum() == 0  # noise, filled with its mean
+        lines = {line.split()[0]: line for line in str(imputer.importances_).splitlines()}
+        assert re.search(r"x8 +x[012] \d+%, x[012]", lines["x8"])
+        assert "nothing: filled with its mean" in lines["x5"]
+        assert not hasattr(self.fitted(solver="ridge"), "importances_")
+
+    def test_importances_of_a_category_count_once(self):
+        kind = np.random.default_rng(0).integers(0, 4, 300)
+        noise = np.random.default_rng(1).standard_normal((300, 2))
+        frame = pd.DataFrame({"kind": np.array(list("uvwx"))[kind], "noise": noise[:, 0]})
+        frame["y"] = np.array([0.0, 3.0, 1.0, 7.0])[kind] + 0.1 * noise[:, 1]
+        frame.loc[::5, "y"] = np.nan
+        found = pd.DataFrame(TableImputer(random_state=0).fit(frame).importances_)
+        assert list(found.columns) == ["kind", "noise", "y"]
+        assert found.loc["y", "kind"] > 2 * found.loc["y", "noise"]
 
     def test_intervals_and_draws_come_with_it(self):
         imputer = self.fitted()

@@ -22,6 +22,13 @@ def test_missingness_shows_missing_entries(axes, rng):
     assert f"{np.isnan(X).mean():.0%}" in axes.get_title()
 
 
+def test_importances_have_a_line_for_each_filled_column(axes):
+    plots.importances(axes, {"a": {"x": 0.9, "y": 0.2}, "b": {"x": 0.1, "y": 0.3}, "c": {"x": 0.0, "y": 0.5}})
+    np.testing.assert_array_equal(axes.images[0].get_array(), [[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["x", "y"]
+
+
 def test_convergence_has_a_line_per_run_and_a_band(axes, rng):
     runs = {"one": rng.random((5, 7)), "two": rng.random(7)}
     plots.convergence(axes, runs)

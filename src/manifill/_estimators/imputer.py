@@ -18,6 +18,7 @@ from manifill._checks import as_generator, is_option, require_flag, require_numb
 from manifill._devices import find_device, from_tensor, memory_of, place
 from manifill._estimators import inputs, options
 from manifill._fillers import Fill, Run, Status
+from manifill._fillers.metric import Importances
 from manifill._fillers.sweep import Ensemble, GivenStart, Sweeper
 from manifill._fitting import fit
 from manifill._messages import listening
@@ -122,6 +123,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     status_ : how the run ended; `str(status_)` explains it.
     trace_ : tuple of `SweepRecord`, for the start and every sweep: change, seconds, bandwidth, rank, ridge.
         It can be passed to `pandas.DataFrame`.
+    importances_ : which column tells about which: learned weights, by column and predictor.
     errors_ : expected error of every imputed value.
     result_ : `Fitted`, all results in one object.
     indicator_ : `MissingIndicator` or None.
@@ -272,6 +274,17 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.result_.errors
+
+    @property
+    def importances_(self) -> Importances:
+        """Which column tells about which: share of each predictor in the learned weights of each column.
+
+        `pandas.DataFrame(imputer.importances_)` has a row for each column that is filled. With a kernel,
+        solver, layout or times of your own there are no learned weights, and no such attribute.
+        """
+        check_is_fitted(self)
+        labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
+        return Importances.of(learned_weights(self.result_), labels, labels)
 
     def intervals(self, level: float = 0.9, X: Any = None, *, bounds: Any = None) -> tuple[Any, Any]:
         """Prediction intervals of the missing values.
@@ -498,6 +511,17 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def learned_weights(fitted: Fitted) -> Array:
+    """(d, d), weights of the predictors (second axis) of each column."""
+    found = fitted.importances
+    if found is None:
+        raise AttributeError(
+            "There are no importances: weights are learned for tables of 2 to 100 columns without times and "
+            "layout, and of at most ten columns if they are long, if kernel, solver and method are not given."
+        )
+    return found
 
 
 def run_to_end(fills: Iterator[Fill], verbose: bool) -> None:

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array
 from manifill._devices import is_tensor
-from manifill._estimators.imputer import IGHImputer, run_to_end
+from manifill._estimators.imputer import IGHImputer, learned_weights, run_to_end
 from manifill._estimators.inputs import read_names, read_source
 from manifill._estimators.options import Sweep
 from manifill._fillers import Fill
+from manifill._fillers.metric import Importances
 from manifill._result import Rows
 from manifill.errors import InvalidInput
 from manifill.tables import ArrayTable, Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source
@@ -170,6 +171,17 @@ class TableImputer(TransformerMixin, BaseEstimator):
                 f"{self.time!r}, {problem}. Suitable columns: {', '.join(_possible_times(table)) or 'none'}."
             )
         return {**(self.types or {}), time: Moment(column.holds)}
+
+    @property
+    def importances_(self) -> Importances:
+        """Which column tells about which, as in `IGHImputer`."""
+        check_is_fitted(self)
+        weights = learned_weights(self.result_)
+        modelled = [field for field in self.fields_ if field.modelled]
+        # The columns of a variable have one weight.
+        by_field = weights[np.ix_([one.first for one in modelled], [one.first for one in modelled])]
+        names = [one.name for one in modelled]
+        return Importances.of(by_field, names, names)
 
     def __getattr__(self, name: str) -> Any:
         if name in _DELEGATED and "imputer_" in vars(self):

@@ -175,13 +175,17 @@ def has_others(problem: Problem) -> Mask:
     return np.asarray(known & (np.asarray(groups_known) > 1)[:, None])
 
 
-def shrinkage(columns: Indices, found: Array, truth: Array, d: int) -> Array:
+def shrinkage(
+    columns: Indices, found: Array, truth: Array, d: int, standard_errors: float = _STANDARD_ERRORS
+) -> Array:
     """(d,), factor on each column's fill: the least-squares one, or 0 if the fill does not beat the mean.
 
     Parameters
     ----------
     columns, found, truth : (h,), columns, imputed and true values of held-out entries; values in standardised
         units, so that 0 is the column mean.
+    standard_errors : the gain of the table over the column means must exceed so many standard errors; if it
+        does not, the gain of a column must exceed twice as many.
     """
     products = np.bincount(columns, found * truth, d)
     squares = np.bincount(columns, found**2, d)
@@ -192,9 +196,9 @@ def shrinkage(columns: Indices, found: Array, truth: Array, d: int) -> Array:
     expected = (residual + _PRIOR_ERROR * overall) / (total + _PRIOR_ERROR)
     gain = truth**2 - (factor[columns] * found - truth) ** 2
     standard_error = np.sqrt(np.bincount(columns, gain**2, d))
-    table_gains = gain.sum() + _PRIOR_OVERALL / 2 > _STANDARD_ERRORS * np.sqrt((gain**2).sum())
+    table_gains = gain.sum() + _PRIOR_OVERALL / 2 > standard_errors * np.sqrt((gain**2).sum())
     gains = np.bincount(columns, gain, d)
-    significant = table_gains | (gains > 2 * _STANDARD_ERRORS * standard_error)
+    significant = table_gains | (gains > 2 * standard_errors * standard_error)
     harmful = gains < -_STANDARD_ERRORS * standard_error
     return np.where((expected < 1 - _MIN_IMPROVEMENT) & significant & ~harmful, factor, 0.0)
 

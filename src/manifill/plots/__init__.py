@@ -13,7 +13,7 @@ except ImportError:
     raise MissingDependency("Drawing needs matplotlib: pip install 'manifill[plots]'.") from None
 
 from manifill.plots.lines import convergence, series
-from manifill.plots.maps import error_surface, missingness
+from manifill.plots.maps import error_surface, importances, missingness
 from manifill.plots.mosaics import before_after, mosaic, tiled
 from manifill.plots.points import diffusion_map, interactive_trails, trails
 from manifill.plots.style import LOOK, MISSING_COLOR, STYLES, look
@@ -26,6 +26,7 @@ __all__ = [
     "convergence",
     "diffusion_map",
     "error_surface",
+    "importances",
     "interactive_trails",
     "look",
     "missingness",

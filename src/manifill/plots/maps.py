@@ -1,5 +1,8 @@
 """Maps of missing entries and of errors over two parameters."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
@@ -32,6 +35,25 @@ def missingness(axes: Axes, X: npt.ArrayLike, columns: list[str] | None = None) 
         axes.set_xticks(range(len(columns)), columns, rotation=90)
     else:
         axes.set(xlabel="column")
+    return axes
+
+
+def importances(axes: Axes, found: Mapping[Any, Mapping[Any, float]]) -> Axes:
+    """Map of which column tells about which: a row for each filled column, dark where a predictor counts.
+
+    Parameters
+    ----------
+    found : `importances_` of an imputer: predictor → filled column → share.
+    """
+    names = list(found)
+    filled = list(next(iter(found.values()), {}))
+    shares = np.array([[found[name][target] for name in names] for target in filled], dtype=float)
+    axes.imshow(shares.reshape(len(filled), len(names)), cmap="cividis_r", vmin=0, aspect="auto")
+    axes.grid(False)
+    axes.set(xlabel="predictor", ylabel="filled column")
+    if max(len(names), len(filled)) <= _MAX_NAMED:
+        axes.set_xticks(range(len(names)), [str(one) for one in names], rotation=90)
+        axes.set_yticks(range(len(filled)), [str(one) for one in filled])
     return axes
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manifill._estimators import TableImputer
 from manifill._files import atomic_write
@@ -73,12 +74,19 @@ def _images(
     figures = {
         "map": pictures.missing_map(missing, [str(name) for name in table.names]),
         "accuracy": pictures.accuracy([name for name, _ in bars], [one for _, one in bars]) if bars else None,
+        "importances": _importances(imputer),
         "distributions": pictures.distributions(inner.completed_, M, by_missing) if incomplete else None,
         "sweeps": pictures.sweeps(changes, errors) if changes else None,
         "rows": pictures.cloud(np.asarray(fitted.fill.Z), fitted.problem.M.mean(axis=1)),
     }
     drawn = {name: figure for name, figure in figures.items() if figure is not None}
     return dict.fromkeys(figures) | {name: data_uri(png(figure, dpi=130)) for name, figure in drawn.items()}
+
+
+def _importances(imputer: TableImputer) -> Figure | None:
+    """Map of the learned weights; None if there are none, or too many columns to be named."""
+    found = getattr(imputer, "importances_", None)
+    return pictures.importances(found) if found and 2 <= len(found) <= _MAX_LINES else None
 
 
 def _uncertain(imputer: TableImputer, incomplete: list[Field]) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from manifill import plots
 from manifill._arrays import Array, Mask
 from manifill._estimators import DiffusionMap
+from manifill._fillers.metric import Importances
 from manifill.tables import Category, Field, Flag, Ordered, Quantity
 
 # Maximum number of rows in the map of missing values, points in the diffusion map, and histograms.
@@ -42,6 +43,18 @@ def sweeps(changes: list[float], errors: list[float]) -> Figure:
             right.xaxis.get_major_locator().set_params(integer=True)
         else:
             right.set_visible(False)
+    return figure
+
+
+def importances(found: Importances) -> Figure:
+    """Map of which column tells about which."""
+    size = 3.5 + 0.3 * len(found)
+    with plots.look():
+        figure = Figure(figsize=(min(9.0, size + 1.5), min(9.0, size)), layout="constrained")
+        axes = figure.subplots()
+        plots.importances(axes, found)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_ticklabels([_label(one.get_text(), most=20) for one in axis.get_ticklabels()])
     return figure
 
 

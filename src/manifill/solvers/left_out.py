@@ -20,7 +20,7 @@ from manifill.solvers.inverse import inverse
 from manifill.solvers.ridge import Ridge, mean_diagonal
 
 # Added to the diagonal of the affinities among centres, relative to its mean: some centres may coincide.
-_JITTER = 1e-7
+_JITTER = 1e-6
 # Largest mean influence of a row, against rounding.
 _MAX_INFLUENCE = 0.99
 

@@ -25,6 +25,9 @@ from manifill._threads import Workers, share
 
 # Known rows that a column needs to be fitted; other columns get their mean. Set by hand, not tuned.
 _MIN_ROWS = 3
+# Folds of the rows. With weights of kernels found on all rows, left-out entries look better than they are: on
+# 500 rows of noise by 1.3 % of the error. Set by hand, not tuned.
+_ROW_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +76,14 @@ class MetricFill(Fill):
         """The same with imputed values shrunk towards the column means, by factors (d,)."""
         Z = np.where(self.problem.M, to_numpy(self.Z) * shrinkage, self.problem.Z)
         return replace(self, Z=Z, left_out=self.left_out * shrinkage, shrinkage=shrinkage)
+
+    @property
+    def importances(self) -> Array:
+        """(d, d), weight of each column in the metric of each column; 0 for columns filled by their mean."""
+        found = np.zeros((self.problem.shape[1],) * 2)
+        for group, weights in zip(self.groups, self.sweeps[-1].weights, strict=True):
+            found[list(group)] = weights * bool(self.shrinkage[list(group)].any())
+        return found
 
     def ensemble(self, preset: Preset) -> Ensemble:
         """The kernels of the last sweep, with their mean weights over the groups."""
@@ -225,14 +236,19 @@ class MetricFiller:
         """The fill after a sweep, from the visits of this and recent sweeps, and the copies for the next."""
         problem, groups = state.problem, state.groups
         joined = [_joined(visits) for visits in zip(*recent, strict=True)]
-        shares = self._shares(problem, copies, groups, joined)
+        shares, *without_fold = self._shares(problem, copies, groups, joined)
+        fold = _row_fold(len(copies.rows))
         Z, left_out = problem.Z.copy(), np.zeros((len(copies.rows), problem.shape[1]))
         hidden = copies.hidden.copy()
-        for group, visit, share_of in zip(groups, joined, shares, strict=True):
+        for position, (group, visit, share_of) in enumerate(zip(groups, joined, shares, strict=True)):
             columns = list(group)
             missing = np.flatnonzero(problem.M[:, columns[0]])
             Z[np.ix_(missing, np.array(columns))] = np.tensordot(share_of, visit.missing, 1)
-            left_out[:, columns] = np.tensordot(share_of, visit.left_out, 1)
+            for number, others in enumerate(without_fold):
+                own = np.flatnonzero(fold == number)
+                left_out[np.ix_(own, np.array(columns))] = np.tensordot(
+                    others[position], visit.left_out[:, own], 1
+                )
             if visit.hidden.shape[1]:
                 imputed = np.broadcast_to(problem.M[copies.rows, columns[0]], hidden.shape[:2]).copy()
                 imputed[copies.fold[columns[0]]] = True
@@ -263,29 +279,41 @@ class MetricFiller:
         return after, copies.with_values(Z, hidden)
 
     def _shares(self, problem: Problem, copies: Copies, groups: Groups, visits: list[_Visit]) -> Array:
-        """(G, C), weights of the kernels: those with the smallest error on entries that are left out."""
+        """(1 + F, G, C), weights of the kernels: those with the smallest error on entries that are left out.
+
+        The first are found on all rows, the others on the rows outside each of F folds.
+        """
+        fold = _row_fold(len(copies.rows))
         sums = []
         for group, visit in zip(groups, visits, strict=True):
             known = np.flatnonzero(~problem.M[copies.rows, group[0]])
             rows = copies.rows[known]
             truth, found = problem.Z[rows][:, list(group)], visit.left_out[:, known]
             weight = np.ones(len(rows)) if self.odds is None else self.odds[rows, group[0]]
-            weighted = found * weight[:, None]
-            sums.append(
-                (
-                    np.einsum("ckg,ekg->ce", weighted, found),
-                    np.einsum("ckg,kg->c", weighted, truth),
-                    weight.sum(),
-                )
-            )
+            of_fold = []
+            for own in (fold[known] == number for number in range(_ROW_FOLDS)):
+                weighted = found[:, own] * weight[own, None]
+                products = np.einsum("ckg,ekg->ce", weighted, found[:, own])
+                of_fold.append((products, np.einsum("ckg,kg->c", weighted, truth[own]), weight[own].sum()))
+            sums.append([np.array(one) for one in zip(*of_fold, strict=True)])
         if not sums:
-            return np.zeros((0, 1))
-        products, projections, entries = (np.array(one) for one in zip(*sums, strict=True))
-        return stack_by_group(products, projections, entries)
+            return np.zeros((1 + _ROW_FOLDS, 0, 1))
+        products, projections, entries = (np.stack(one, axis=1) for one in zip(*sums, strict=True))
+        of_all = [one.sum(axis=0) for one in (products, projections, entries)]
+        without = (
+            [every - one[number] for every, one in zip(of_all, (products, projections, entries), strict=True)]
+            for number in range(_ROW_FOLDS)
+        )
+        return np.stack([stack_by_group(*of_all), *(stack_by_group(*one) for one in without)])
 
     def extension(self, fill: MetricFill, run: Run) -> Extension | None:
         """The model that fills new rows."""
         return _MetricExtension(self, fill)
+
+
+def _row_fold(n: int) -> Indices:
+    """(n,), the fold of each row: weights of kernels for its left-out entries are found in other folds."""
+    return np.arange(n) % _ROW_FOLDS
 
 
 def _joined(visits: Sequence[_Visit]) -> _Visit:

@@ -9,6 +9,7 @@ from manifill._arrays import Array, Indices, Mask
 from manifill._fillers.sweep import Component
 from manifill.kernels import Kernel, Laplacian, Pairs, SemiLinear
 from manifill.kernels.bandwidth import evenly_spaced
+from manifill.kernels.pairs import ABSOLUTE_DISTANCE
 from manifill.solvers import CentresFit, ExactFit, LeftOut, Ridge
 
 # Pairs of rows whose affinities are in memory at a time.
@@ -129,7 +130,9 @@ def _slopes(rows: Array, regression: Regression) -> Array:
     """(q,), root mean square over rows and functions of the gradient of the first kernel's fit.
 
     With weighted predictors u, f = Σᵢ aᵢ (exp(−‖u − uᵢ‖₁ / σ) + w u·uᵢ / q) has the derivative
-    ∂f/∂uₖ = Σᵢ aᵢ (−sign(uₖ − uᵢₖ) exp(−‖u − uᵢ‖₁ / σ) / σ + w uᵢₖ / q).
+    ∂f/∂uₖ = Σᵢ aᵢ (−sign(uₖ − uᵢₖ) exp(−‖u − uᵢ‖₁ / σ) / σ + w uᵢₖ / q). It jumps where uₖ = uᵢₖ, so the mean
+    square of the derivatives on both sides is taken. Without that, the levels of a category, which most
+    rows share with many others, would not seem to matter.
     """
     kernel, centres, a = regression.kernels[0], regression.centres, regression.coefficients[0]
     assert isinstance(kernel, SemiLinear)
@@ -137,24 +140,28 @@ def _slopes(rows: Array, regression: Regression) -> Array:
     at = rows[evenly_spaced(len(rows), _GRADIENT_ROWS)]
     pairs = regression.pairs(at, centres)
     K = kernel.base(pairs) / float(kernel.scale or 1.0)
+    K[pairs[ABSOLUTE_DISTANCE] == 0] = 0.0  # a row itself, and rows equal to it
     linear = kernel.weight / max(pairs.n_columns, 1) * (centres.T @ a)
     squares = np.zeros(len(linear))
     for own, coefficients in zip(linear.T, a.T, strict=True):
-        squares += np.mean((own - _signed_sums(at, centres, K * coefficients)) ** 2, axis=0)
+        signed, ties = _signed_sums(at, centres, K * coefficients)
+        squares += np.mean((own - signed) ** 2 + ties**2, axis=0)
     slopes: Array = np.sqrt(squares / a.shape[1])
     return slopes
 
 
-def _signed_sums(at: Array, centres: Array, K: Array) -> Array:
-    """(r, q), Σⱼ K[i, j] sign(at[i, k] − centres[j, k])."""
+def _signed_sums(at: Array, centres: Array, K: Array) -> tuple[Array, Array]:
+    """(r, q), Σⱼ K[i, j] sign(at[i, k] − centres[j, k]), and Σⱼ K[i, j] over the j with equal values."""
+    total, ties = np.empty(at.shape), np.empty(at.shape)
     if len(centres) < _MIN_COMPILED_ROWS:
-        columns = [(np.sign(x[:, None] - y) * K).sum(axis=1) for x, y in zip(at.T, centres.T, strict=True)]
-        return np.column_stack(columns)
+        for k, (x, y) in enumerate(zip(at.T, centres.T, strict=True)):
+            signs = np.sign(x[:, None] - y)
+            total[:, k], ties[:, k] = (signs * K).sum(axis=1), ((signs == 0) * K).sum(axis=1)
+        return total, ties
     import manifill._compiled as compiled
 
-    total = np.empty(at.shape)
-    compiled.signed_sums(np.ascontiguousarray(at), np.ascontiguousarray(centres.T), K, total)
-    return total
+    compiled.signed_sums(np.ascontiguousarray(at), np.ascontiguousarray(centres.T), K, total, ties)
+    return total, ties
 
 
 def learned_weights(slopes: Array, groups: Sequence[Sequence[int]], allowed: Mask) -> Array:
