@@ -9,8 +9,8 @@ from manifill._validation import Evidence, shrinkage
 from manifill.kernels.bandwidth import evenly_spaced
 from manifill.solvers import AnySolver, Local
 
-# Errors of missing entries, relative to those of entries that are left out: weights of predictors were learned
-# with the help of the latter. 17 development tables, 500 rows, masks 21 and 22: the errors were .5324 and
+# Errors of missing entries, relative to those of entries that are left out: weights of predictors were
+# learned with the help of the latter. 17 development tables, 500 rows, masks 21 and 22: errors of .5324 and
 # .5240 standard deviations, of which half is chance (those of the linear start are .6031 and .5990).
 _OPTIMISM = 1.01
 # Standard errors that the gain over the column means must exceed. Among 25 masks of five tables with nothing

@@ -48,7 +48,7 @@ def importances(axes: Axes, found: Mapping[Any, Mapping[Any, float]]) -> Axes:
     names = list(found)
     filled = list(next(iter(found.values()), {}))
     shares = np.array([[found[name][target] for name in names] for target in filled], dtype=float)
-    axes.imshow(shares.reshape(len(filled), len(names)), cmap="cividis_r", vmin=0, aspect="auto")
+    axes.imshow(shares.reshape(len(filled), len(names)), cmap="Blues", vmin=0, aspect="auto")
     axes.grid(False)
     axes.set(xlabel="predictor", ylabel="filled column")
     if max(len(names), len(filled)) <= _MAX_NAMED:
