@@ -27,7 +27,7 @@ DEVELOPMENT = (
     *("olivetti64", "umist28x23", "metr_la_week", "video_escalator"),
     *("pbmc68k_reduced", "naval", "kin8nm", "protein", "obesity", "chlorine", "etth1"),
 )
-"""All development sets. The last seven have not been used yet and are reserved for development."""
+"""All development sets."""
 REPORT = (
     *("anes96", "fair", "macrodata", "modechoice", "randhie", "star98"),
     *("blood", "climate", "raisin", "yeast"),

@@ -284,7 +284,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
-        return Importances.of(learned_weights(self.result_), labels, labels)
+        return Importances.of(self.result_.importances, labels, labels)
 
     def intervals(self, level: float = 0.9, X: Any = None, *, bounds: Any = None) -> tuple[Any, Any]:
         """Prediction intervals of the missing values.
@@ -511,17 +511,6 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def learned_weights(fitted: Fitted) -> Array:
-    """(d, d), weights of the predictors (second axis) of each column."""
-    found = fitted.importances
-    if found is None:
-        raise AttributeError(
-            "There are no importances: weights are learned for tables of 2 to 100 columns without times and "
-            "layout, and of at most ten columns if they are long, if kernel, solver and method are not given."
-        )
-    return found
 
 
 def run_to_end(fills: Iterator[Fill], verbose: bool) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array
 from manifill._devices import is_tensor
-from manifill._estimators.imputer import IGHImputer, learned_weights, run_to_end
+from manifill._estimators.imputer import IGHImputer, run_to_end
 from manifill._estimators.inputs import read_names, read_source
 from manifill._estimators.options import Sweep
 from manifill._fillers import Fill
@@ -176,7 +176,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
     def importances_(self) -> Importances:
         """Which column tells about which, as in `IGHImputer`."""
         check_is_fitted(self)
-        weights = learned_weights(self.result_)
+        weights = self.result_.importances
         modelled = [field for field in self.fields_ if field.modelled]
         # The columns of a variable have one weight.
         by_field = weights[np.ix_([one.first for one in modelled], [one.first for one in modelled])]
