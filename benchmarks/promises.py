@@ -89,7 +89,8 @@ def faults(seed: int, scale: float) -> list[Line]:
         _run(*arguments, "--json", str(record))
         result = json.loads(record.read_text())
     total, bad = sum(result["counts"].values()), len(result["violations"])
-    figure = f"{total:,} faults ({result['counts'].get('kills', total):,} kills), {bad} violations"
+    kills = sum(count for name, count in result["counts"].items() if name.startswith("kills"))
+    figure = f"{total:,} faults ({kills:,} kills), {bad} violations"
     promise = "All files of a run are new, or all are old, and every file is whole, whatever ends the run."
     return [Line("faults", promise, figure, f"python -m {' '.join(arguments)}", bad)]
 
