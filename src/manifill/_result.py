@@ -132,14 +132,10 @@ class Fitted:
         return self.fill.sweep if self.sweeper is None else self.sweeper.max_sweeps
 
     @property
-    def importances(self) -> Array:
-        """(d, d), learned weight of each column (second axis) in the fill of each column."""
-        if isinstance(self.fill, MetricFill) and self.fill.sweeps:
-            return self.fill.importances
-        raise AttributeError(
-            "There are no importances: weights are learned for tables of 2 to 100 columns without times and "
-            "layout, and of at most ten columns if they are long, if kernel, solver and method are not given."
-        )
+    def importances(self) -> Array | None:
+        """(d, d), learned weight of each column (second axis) in the fill of each column, or None."""
+        learned = isinstance(self.fill, MetricFill) and bool(self.fill.sweeps)
+        return cast(MetricFill, self.fill).importances if learned else None
 
     @property
     def errors_by_sweep(self) -> tuple[float, ...]:

@@ -123,7 +123,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     status_ : how the run ended; `str(status_)` explains it.
     trace_ : tuple of `SweepRecord`, for the start and every sweep: change, seconds, bandwidth, rank, ridge.
         It can be passed to `pandas.DataFrame`.
-    importances_ : which column tells about which: learned weights, by column and predictor.
+    importances_ : which column tells about which: learned weights, by column and predictor, or None.
     errors_ : expected error of every imputed value.
     result_ : `Fitted`, all results in one object.
     indicator_ : `MissingIndicator` or None.
@@ -276,15 +276,17 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         return self.result_.errors
 
     @property
-    def importances_(self) -> Importances:
+    def importances_(self) -> Importances | None:
         """Which column tells about which: share of each predictor in the learned weights of each column.
 
-        `pandas.DataFrame(imputer.importances_)` has a row for each column that is filled. With a kernel,
-        solver, layout or times of your own there are no learned weights, and no such attribute.
+        `pandas.DataFrame(imputer.importances_)` has a row for each column that is filled. It is None if no
+        weights were learned: with a kernel, solver, layout or times of your own, with more than 100
+        columns, or more than ten in long tables.
         """
         check_is_fitted(self)
         labels = [label for label, keep in zip(self._labels, self._kept, strict=True) if keep]
-        return Importances.of(self.result_.importances, labels, labels)
+        found = self.result_.importances
+        return None if found is None else Importances.of(found, labels, labels)
 
     def intervals(self, level: float = 0.9, X: Any = None, *, bounds: Any = None) -> tuple[Any, Any]:
         """Prediction intervals of the missing values.

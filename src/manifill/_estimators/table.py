@@ -173,10 +173,12 @@ class TableImputer(TransformerMixin, BaseEstimator):
         return {**(self.types or {}), time: Moment(column.holds)}
 
     @property
-    def importances_(self) -> Importances:
+    def importances_(self) -> Importances | None:
         """Which column tells about which, as in `IGHImputer`."""
         check_is_fitted(self)
         weights = self.result_.importances
+        if weights is None:
+            return None
         modelled = [field for field in self.fields_ if field.modelled]
         # The columns of a variable have one weight.
         by_field = weights[np.ix_([one.first for one in modelled], [one.first for one in modelled])]

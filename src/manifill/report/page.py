@@ -85,7 +85,7 @@ def _images(
 
 def _importances(imputer: TableImputer) -> Figure | None:
     """Map of the learned weights; None if there are none, or too many columns to be named."""
-    found = getattr(imputer, "importances_", None)
+    found = imputer.importances_
     return pictures.importances(found) if found and 2 <= len(found) <= _MAX_LINES else None
 
 
