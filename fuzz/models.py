@@ -200,7 +200,7 @@ def _change_array(members: dict[str, bytes], place: float, change: str, share: f
     name = names[int(place * len(names))]
     try:
         array = np.load(io.BytesIO(members[name]))
-    except ValueError:
+    except (ValueError, MemoryError):  # an earlier change made it unreadable, or its shape too large
         return
     if change in ("nan", "inf", "huge", "random"):
         array = array.astype(float)

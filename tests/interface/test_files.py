@@ -704,9 +704,11 @@ class TestTypedFiles:
 
     def test_damaged_feather_files(self, tmp_path):
         table = pa.table({"ünïcödé": [1.0, None, 3.0] * 9, "b": ["wörd", "y", None] * 9})
+        zone = pa.array([0, None, 3] * 9, pa.timestamp("s", tz="Europe/Zürich"))
+        table = table.append_column("t", zone)
         pa.feather.write_feather(table, tmp_path / "in.feather", compression="uncompressed")
         data = (tmp_path / "in.feather").read_bytes()
-        for word in ("ünïcödé", "wörd"):
+        for word in ("ünïcödé", "wörd", "Zürich"):
             (tmp_path / "in.feather").write_bytes(data.replace(word.encode(), b"\xff" * len(word.encode())))
             message = impute(tmp_path, "in.feather", "out.csv", code=1).stderr
             assert "in.feather cannot be read as a feather file" in message

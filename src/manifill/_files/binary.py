@@ -41,6 +41,7 @@ def read_arrow(source: Any, ending: str, origin: Origin) -> FrameFile:
             native = pyarrow.feather.read_table(source)
         native.validate(full=True)
         native = _without_views(native)
+        _read_time_zones(native)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"{origin.path} cannot be read as a {ending[1:]} file: {str(error).rstrip('.')}."
@@ -55,6 +56,12 @@ def _without_views(native: Any) -> Any:
             kind = pa.large_string() if str(one.type) == "string_view" else pa.large_binary()
             native = native.set_column(i, one.name, native.column(i).cast(kind))
     return native
+
+
+def _read_time_zones(native: Any) -> None:
+    """Raise UnicodeDecodeError if the name of a time zone is damaged; pyarrow reads it when first needed."""
+    for one in native.schema:
+        getattr(one.type, "tz", None)
 
 
 def write_arrow(native: Any, file: IO[bytes], ending: str) -> None:
