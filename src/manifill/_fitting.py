@@ -1,6 +1,7 @@
 """Fills a problem step by step. Every table is filled by `fit`.
 
-A table without row times and layout is filled by the sweep alone, which is tuned, validated and run. Other
+A table without row times and layout is filled by one filler: by regressions with learned metrics, whose
+errors come from known entries that are left out, or by a sweep, which is tuned, validated and run. Other
 tables are filled by a blend of fillers. First some known entries are held out. Then the sweep is tuned on the
 other entries, all fillers fill the held-out ones, and stacking finds the weights. So the blend is validated
 on entries that were not used to choose any filler.

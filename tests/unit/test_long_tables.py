@@ -166,15 +166,6 @@ def test_landmarks_accept_custom_kernels(surface):
         IGHImputer(kernel, solver="local").fit(damaged)
 
 
-def test_normal_equations_of_several_functions(rng):
-    K = Gaussian(1.0).gram(rng.standard_normal((12, 2)))
-    F = rng.standard_normal((12, 3))
-    equations = NormalEquations(12, 3)
-    equations.products, equations.projections = K.T @ K, K.T @ F
-    coefficients, _ = equations.solve(K, 0.1)
-    np.testing.assert_allclose(K @ coefficients, K @ np.linalg.solve(K + 0.1 * np.eye(12), F), atol=1e-8)
-
-
 def test_normal_equations_that_rounding_makes_indefinite_are_solved():
     equations = NormalEquations(6)
     equations.products = np.diag([2e4, 1e3, 1e2, 10.0, 1.0, -3e-3])

@@ -49,8 +49,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     kernel : {"auto", "gaussian", "laplacian", "semilinear", "self_tuning", "polynomial", "cosine"}, \
             kernel object or callable, default="auto"
         Similarity of two rows: a name, an object from `manifill.kernels`, or a function of two arrays of rows
-        that returns the kernel matrix. "auto" tries several kernels on held-out entries and averages the best
-        ones with fitted weights (docs/guide/choosing.md).
+        that returns the kernel matrix. "auto" averages several kernels, with weights fitted to known
+        entries that are left out or held out (docs/guide/choosing.md).
     solver : {"auto", "ridge", "spectral", "landmarks", "local"} or solver object, default="auto"
         Regression method: a name or an object from `manifill.solvers`. "ridge" is kernel ridge regression;
         "spectral" keeps the leading eigenvectors of the kernel matrix, as in the paper, and is slower. Both
@@ -69,13 +69,13 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         any order, at any steps. If `times` is given and `layout` is not, the layout is `Learned()`.
     effort : {"fast", "balanced", "best"}, default="balanced"
         How much time to spend, if kernel, solver and method are not given (docs/guide/choosing.md). "fast"
-        makes one sweep with two kernels; "balanced" two sweeps, with five kernels in the second; "best" four
+        makes one sweep with two kernels; "balanced" three sweeps, with five kernels in the last; "best" four
         sweeps with five kernels, and uses more rows of long tables.
     max_sweeps : int or "auto", default="auto"
         Maximum number of sweeps. On noisy tables further sweeps overfit: the imputed values agree better with
         each other, not with the data. On clean tables with many missing entries more sweeps can help
-        (docs/notes/defaults.md). "auto" chooses the number on held-out entries, at most 10; it is 6 if both
-        `kernel` and `solver` are given.
+        (docs/notes/defaults.md). "auto" is given by `effort`; otherwise the number is chosen on held-out
+        entries, at most 10, and is 6 if both `kernel` and `solver` are given.
     tol : float, default=0.01
         Stop when a sweep changes the missing entries by no more than this (root mean square, in standard
         deviations of the columns).

@@ -74,20 +74,14 @@ class Local(Explained):
 
 
 class NormalEquations:
-    """Normal equations: K[L, A] K[A, L] and K[L, A] f, summed over chunks of the known rows A.
+    """Sums K[L, A] K[A, L] and K[L, A] f, over chunks of the known rows A, for m landmarks."""
 
-    Parameters
-    ----------
-    m : number of landmarks.
-    functions : number of functions f; None if f is one-dimensional.
-    """
-
-    def __init__(self, m: int, functions: int | None = None) -> None:
+    def __init__(self, m: int) -> None:
         self.products = np.zeros((m, m))
-        self.projections = np.zeros(m if functions is None else (m, functions))
+        self.projections = np.zeros(m)
 
     def solve(self, among: Array, ridge: float) -> tuple[Array, Report]:
-        """Coefficients, as `projections`, from the affinities among the landmarks; 0 for redundant ones."""
+        """Coefficients (m,) from the affinities among the landmarks (m, m); 0 for redundant landmarks."""
         scale = mean_diagonal(among)
         factored, order, rank, _ = dpstrf(among, tol=_MIN_PIVOT * scale, lower=1)
         kept = order[:rank] - 1
@@ -97,7 +91,7 @@ class NormalEquations:
         changed = _solve(lower, half.T)
         factor = _factor((changed + changed.T) / 2, ridge, scale)
         solution = factor.coefficients(_solve(lower, self.projections[kept]))
-        coefficients = np.zeros_like(self.projections)
+        coefficients = np.zeros(len(among))
         coefficients[kept] = solve_triangular(lower, solution, lower=True, trans=1, check_finite=False)
         return coefficients, replace(factor.report, kept=rank, dropped=len(among) - rank)
 
