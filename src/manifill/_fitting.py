@@ -40,7 +40,7 @@ def fit(
     if (
         choices is not None
         and choices.preset is not None
-        and selection.fits_by_column(problem, choices.solver)
+        and selection.fits_by_column(problem)
     ):
         return _by_column(problem, choices.preset, choices.sweeper.tol, run, final_rng)
     if choices is not None and problem.layout is None and problem.moments is None:

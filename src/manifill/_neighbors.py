@@ -47,12 +47,13 @@ class NearRows:
     centres: Rows
 
     @classmethod
-    def of(cls, X: Array) -> "NearRows":
+    def of(cls, X: Array, cell: int = _CELL) -> "NearRows":
+        """Index of rows X (n, d), in cells of about `cell` rows."""
         rows = X.astype(np.float32)
-        order, first = _bisect(rows)
+        order, first = _bisect(rows, cell)
         for _ in range(_ROUNDS if len(first) > 2 else 0):
             order, first = _reassign(rows, order, first)
-        first = _split_large(first)
+        first = _split_large(first, _LARGEST_CELL * cell // _CELL)
         return cls(rows[order], order, first, _centres(rows[order], first))
 
     def each(self, k: int) -> Positions:
@@ -100,7 +101,7 @@ class NearRows:
         return self.order[positions], nearest
 
 
-def _bisect(rows: Rows) -> tuple[Positions, Positions]:
+def _bisect(rows: Rows, cell: int) -> tuple[Positions, Positions]:
     """Bisect at the median of the column of largest variance until cells are small; `order`, `first`."""
     everything = np.arange(len(rows), dtype=np.int32)
     if len(rows) <= _MAX_EXACT_ROWS:
@@ -120,8 +121,8 @@ def _bisect(rows: Rows) -> tuple[Positions, Positions]:
             pending += [part[halves[middle:]], part[halves[:middle]]]
         return done
 
-    tops = leaves(everything, max(_CELL, len(rows) // 16))
-    cells = [cell for top in share(lambda part: leaves(part, _CELL), tops) for cell in top]
+    tops = leaves(everything, max(cell, len(rows) // 16))
+    cells = [one for top in share(lambda part: leaves(part, cell), tops) for one in top]
     return np.concatenate(cells), np.cumsum([0, *map(len, cells)])
 
 
@@ -144,12 +145,12 @@ def _reassign(rows: Rows, order: Positions, first: Positions) -> tuple[Positions
     return order[np.argsort(label, kind="stable")], np.cumsum([0, *sizes[sizes > 0]])
 
 
-def _split_large(first: Positions) -> Positions:
+def _split_large(first: Positions, largest: int) -> Positions:
     """Split cells that have become too large, as happens with many equal rows; the new `first`."""
     sizes = np.diff(first)
-    if len(sizes) == 1 or sizes.max() <= _LARGEST_CELL:
+    if len(sizes) == 1 or sizes.max() <= largest:
         return first
-    starts = [np.arange(a, a + size, _LARGEST_CELL) for a, size in zip(first, sizes, strict=False)]
+    starts = [np.arange(a, a + size, largest) for a, size in zip(first, sizes, strict=False)]
     return np.append(np.concatenate(starts), first[-1])
 
 

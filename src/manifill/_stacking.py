@@ -110,8 +110,10 @@ def _minimum(products: Array, projections: Array, chosen: list[int]) -> tuple[fl
     return float(np.sum((lower.T @ solution - target) ** 2)) - float(target @ target), solution
 
 
-def stack_by_group(products: Array, projections: Array, entries: Array) -> Array:
-    """Weights (G, k) ≥ 0, Σ w ≤ 1, of k fills, for each of G groups of columns.
+def stack_by_group(
+    products: Array, projections: Array, entries: Array, last: int | None = None
+) -> Array:
+    """Weights (G, k) ≥ 0, Σ w ≤ 1, of k fills, for each of G groups of columns, or the `last` of them.
 
     First the weights of all groups together are found, then those of each group, shrunk towards the former.
 
@@ -130,8 +132,9 @@ def stack_by_group(products: Array, projections: Array, entries: Array) -> Array
     array([[0.25, 0.5 ]])
     """
     k, total = products.shape[1], float(entries.sum())
+    some = slice(None) if last is None else slice(len(entries) - last, None)
     if not total > 0:
-        return np.full(projections.shape, 1 / k)
+        return np.full(projections[some].shape, 1 / k)
 
     def found(own: Array, towards: Array, count: float, prior: Array, prior_entries: float) -> Array:
         mean_square = float(np.trace(own)) / (k * max(count, 1e-12))
@@ -143,5 +146,5 @@ def stack_by_group(products: Array, projections: Array, entries: Array) -> Array
 
     equal = np.full(k, 1 / k)
     overall = found(products.sum(axis=0), projections.sum(axis=0), total, equal, _PRIOR_ENTRIES)
-    groups = zip(products, projections, entries.tolist(), strict=True)
+    groups = zip(products[some], projections[some], entries[some].tolist(), strict=True)
     return np.array([found(*own, overall, _PRIOR_ENTRIES_OF_GROUP) for own in groups])

@@ -15,7 +15,7 @@ from manifill._fillers.metric import Preset, targets
 from manifill._problem import Problem
 from manifill._result import Fitted
 from manifill._validation import ColumnAccuracy, Evidence
-from manifill.kernels import Kernel, SemiLinear
+from manifill.kernels import Kernel, Laplacian, SemiLinear
 from manifill.kernels.bandwidth import Bandwidth, Fixed, LogSumSlope, MedianDistance, NeighborDistance
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.solvers.base import Solver
@@ -160,12 +160,13 @@ def check_learned(saved: Mapping[str, Any], problem: Problem) -> None:
     """Raise unless these are sweeps with learned metrics over the problem."""
     preset, rows, fold = saved["preset"], saved["rows"], saved["fold"]
     groups, (n, d) = targets(problem), problem.shape
-    if not isinstance(preset, Preset) or not 0 < len(saved["sweeps"]) <= len(preset.sweeps):
+    if not isinstance(preset, Preset) or not 0 < len(saved["sweeps"]) <= preset.most:
         raise ValueError("sweeps")
-    limits = (preset.blended, preset.folds, preset.rows, preset.exact, preset.centres)
+    limits = (preset.most, preset.folds, preset.rows, preset.exact, preset.centres, preset.fitted)
     if min(limits) < 1 or max(limits) > _MAX_PRESET:
         raise ValueError("limits of a preset")
-    for component in (one for components in preset.sweeps for one in components):
+    used = [preset.first, preset.rest, *(one[0] for one in saved["sweeps"])]
+    for component in (one for components in used for one in components):
         require_component(component)
     for indices, shape, limit in ((rows, None, n), (fold + 1, (d,), preset.folds + 1)):
         if indices.dtype.kind != "i" or indices.ndim != 1 or not _within(indices, limit):
@@ -174,22 +175,24 @@ def check_learned(saved: Mapping[str, Any], problem: Problem) -> None:
             raise ValueError("folds")
     if not np.array_equal(np.unique(rows), rows) or any(min(fold[list(group)]) < 0 for group in groups):
         raise ValueError("rows or folds")
-    for number, (hidden, weights, shares) in enumerate(saved["sweeps"]):
-        recent = preset.sweeps[max(0, number + 1 - preset.blended) : number + 1]
+    for components, hidden, weights, errors, shares in saved["sweeps"]:
         check_table(hidden, (int(fold.max()) + 1, len(rows), d))
         check_table(weights, (len(groups), d))
-        check_table(shares, (len(groups), sum(map(len, recent))))
+        check_table(errors, (d,))
+        check_table(shares, (len(groups), len(components)))
         own = any(weights[i, list(group)].any() for i, group in enumerate(groups))
-        if (weights < 0).any() or (shares < 0).any() or own:
+        if not components or (weights < 0).any() or (errors < 0).any() or (shares < 0).any() or own:
             raise ValueError("weights of a metric")
 
 
 def require_component(component: Any) -> None:
     """Raise unless this is a component of a sweep with learned metrics."""
-    kernel = component.kernel
-    if not isinstance(component.solver, Ridge) or not isinstance(kernel, SemiLinear):
+    kernel, solver = component.kernel, component.solver
+    near = isinstance(solver, Local) and isinstance(kernel, Laplacian) and 0 < solver.k <= _MAX_PRESET
+    if not near and not (isinstance(solver, Ridge) and isinstance(kernel, SemiLinear)):
         raise ValueError("a component")
-    if not isinstance(kernel.base.bandwidth, MedianDistance) or not 0 < component.solver.ridge < np.inf:
+    bandwidth = kernel.bandwidth if near else kernel.base.bandwidth
+    if not isinstance(bandwidth, MedianDistance) or not 0 < solver.ridge < np.inf:
         raise ValueError("a component")
 
 

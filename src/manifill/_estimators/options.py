@@ -214,8 +214,8 @@ def as_preset(effort: object, max_sweeps: object) -> Preset:
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise complaint("effort", "'fast', 'balanced' or 'best'", effort)
     preset = EFFORTS[effort]
-    most = len(preset.sweeps) if is_option(max_sweeps, "auto") else as_max_sweeps(max_sweeps, True)
-    return replace(preset, sweeps=preset.sweeps[:most])
+    most = preset.most if is_option(max_sweeps, "auto") else as_max_sweeps(max_sweeps, True)
+    return replace(preset, most=min(most, preset.most))
 
 
 def as_max_sweeps(value: object, chosen: bool) -> int:

@@ -37,7 +37,7 @@ from manifill.layouts import Affinities, Grid, Learned
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Ordered, Quantity, Untouched
 
-FORMAT = 7
+FORMAT = 8
 """Increased when an older manifill could not read the files of this one."""
 
 # Most sweeps over new rows that a file may ask for.
@@ -115,7 +115,9 @@ def _learned(fitted: Fitted) -> dict[str, Any] | None:
         "preset": filler.preset,
         "rows": copies.rows,
         "fold": copies.fold,
-        "sweeps": [(one.copies.hidden, one.weights, one.shares) for one in fill.sweeps],
+        "sweeps": [
+            (one.components, one.copies.hidden, one.weights, one.errors, one.shares) for one in fill.sweeps
+        ],
     }
 
 
@@ -198,8 +200,8 @@ def _metric_fill(fill: Fill, content: dict[str, Any]) -> MetricFill:
     checking.check_learned(saved, problem)
     rows, fold = saved["rows"], saved["fold"]
     sweeps = tuple(
-        MetricSweep(Copies(fill.Z, rows, hidden, fold), weights, shares)
-        for hidden, weights, shares in saved["sweeps"]
+        MetricSweep(components, Copies(fill.Z, rows, hidden, fold), weights, errors, shares)
+        for components, hidden, weights, errors, shares in saved["sweeps"]
     )
     return MetricFill(
         *(problem, fill.Z, fill.trace, fill.status, MetricFiller.name),

@@ -13,14 +13,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri
 
-from manifill._arrays import Array
+from manifill._arrays import Array, Indices
 from manifill.errors import NotPositiveDefinite
 from manifill.solvers.inverse import inverse
 from manifill.solvers.ridge import Ridge, mean_diagonal
 
 # Added to the diagonal of the affinities among centres, relative to its mean: some centres may coincide.
 _JITTER = 1e-6
+# Shares of the mean diagonal that are added to the normal equations until they are positive definite: rounding
+# errors are amplified if centres nearly coincide.
+_ROUNDING = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 # Largest mean influence of a row, against rounding.
 _MAX_INFLUENCE = 0.99
 
@@ -76,24 +81,44 @@ class ExactFit:
 
 @dataclass(frozen=True, eq=False)
 class CentresFit:
-    """Fit on centres; see `LeftOut`. `influence` is h."""
+    """Fit on centres; see `LeftOut`. `influence` (m, 1) is h for rows that were fitted, and 0 for others."""
 
     coefficients: Array
     errors: Array
-    influence: float
+    influence: Array
 
     @classmethod
-    def of(cls, K: Array, among: Array, f: Array, ridge: float) -> "CentresFit":
-        """Fit to f (m, g) with affinities K (m, p) to the centres, and `among` (p, p) among them."""
-        scale, identity = mean_diagonal(among), np.eye(len(among))
+    def of(
+        cls, K: Array, among: Array, f: Array, ridge: float, fitted: Indices | slice = slice(None)
+    ) -> "CentresFit":
+        """Fit to f (m, g) with affinities K (m, p) to the centres, and `among` (p, p) among them.
+
+        The coefficients are fitted to the rows `fitted`, all by default.
+        """
+        scale, p = mean_diagonal(among), len(among)
+        lower = np.linalg.cholesky(among + _JITTER * scale * np.eye(p))
         # In the features φ = L⁻¹ k, with L Lᵀ = K', the penalty is r I.
-        whitening = np.linalg.inv(np.linalg.cholesky(among + _JITTER * scale * identity))
-        products = whitening @ (K.T @ K) @ whitening.T
-        inverted = inverse((products + products.T) / 2 + max(ridge, _JITTER) * scale * identity)
-        if inverted is None:
-            raise NotPositiveDefinite(f"The affinities to {len(among)} centres are not positive definite.")
-        coefficients = whitening.T @ (inverted @ (whitening @ (K.T @ f)))
-        influence = float(np.clip(np.einsum("ij,ij->", inverted, products) / len(K), 0.0, _MAX_INFLUENCE))
+        part = K[fitted]
+        half = solve_triangular(lower, part.T @ part, lower=True, check_finite=False)
+        products = solve_triangular(lower, half.T, lower=True, check_finite=False, overwrite_b=True)
+        diagonal = np.diagonal(products).copy()
+        for share in _ROUNDING:
+            penalty = max(ridge, _JITTER) * scale + share * float(diagonal.mean())
+            np.fill_diagonal(products, diagonal + penalty)
+            factor, failed = dpotrf(products.T, lower=0, clean=1)
+            if not failed:
+                break
+        else:
+            raise NotPositiveDefinite(f"The affinities to {p} centres are not positive definite.")
+        projections = solve_triangular(lower, part.T @ f[fitted], lower=True, check_finite=False)
+        solution = solve_triangular(factor, projections, trans=1, check_finite=False)
+        solution = solve_triangular(factor, solution, check_finite=False)
+        coefficients = solve_triangular(lower, solution, lower=True, trans=1, check_finite=False)
+        # h = tr(A⁻¹ S) / m with A = S + rI; tr(A⁻¹) is the sum of squares of the inverse of its factor.
+        inverse_factor = dtrtri(factor, lower=0)[0]
+        effective = p - penalty * float(np.einsum("ij,ij->", inverse_factor, inverse_factor))
+        influence = np.zeros((len(K), 1))
+        influence[fitted] = np.clip(effective / max(len(part), 1), 0.0, _MAX_INFLUENCE)
         return cls(coefficients, (f - K @ coefficients) / (1 - influence), influence)
 
     def without_own(self, K: Array) -> Array:

@@ -9,7 +9,7 @@ count as missing. The imputed values of a copy know nothing of the columns of it
 predictors for these columns.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,9 +44,24 @@ class Copies:
         """(t, d), the copy of a fold, with all known values."""
         return np.where(problem.M[self.rows], self.hidden[fold], problem.Z[self.rows])
 
-    def with_values(self, Z: Array, hidden: Array) -> "Copies":
-        """The same with other imputed values."""
-        return replace(self, Z=Z, hidden=hidden)
+    def errors(self, problem: Problem) -> Array:
+        """(d,), root mean square error of the copies in which the known entries of a column are imputed."""
+        squares, count = self._squares(problem)
+        return np.where(count > 0, np.sqrt(squares / np.maximum(count, 1)), problem.scaling.weight)
+
+    def error(self, problem: Problem) -> float:
+        """The same for all columns together."""
+        squares, count = self._squares(problem)
+        return float(np.sqrt(squares.sum() / max(count.sum(), 1)))
+
+    def _squares(self, problem: Problem) -> tuple[Array, Array]:
+        """(d,) each: sum of squared errors of known entries in the copies without them, and their number."""
+        squares, count = np.zeros(problem.shape[1]), np.zeros(problem.shape[1])
+        for column in np.flatnonzero(self.fold >= 0):
+            known = ~problem.M[self.rows, column]
+            wrong = (self.hidden[self.fold[column], :, column] - problem.Z[self.rows, column])[known]
+            squares[column], count[column] = np.sum(wrong**2), wrong.size
+        return squares, count
 
 
 def linear_copies(
@@ -54,13 +69,11 @@ def linear_copies(
 ) -> Copies:
     """Copies filled by the conditional means of a normal distribution."""
     n, d = problem.shape
-    fold = np.full(d, -1, dtype=np.intp)
-    n_folds = max(1, min(n_folds if n <= n_rows else n_folds // 2, len(groups)))
-    for position, group in zip(rng.permutation(len(groups)), groups, strict=True):
-        fold[list(group)] = position % n_folds
+    n_folds = max(1, min(n_folds, len(groups)))
     rows = np.arange(n) if n <= n_rows else np.sort(rng.permutation(n)[:n_rows])
     row_fold = np.arange(n) % min(_ROW_FOLDS, n)
     normal, without = LinearStart().distributions(problem, np.random.default_rng(0), row_fold)
+    fold = _folds(np.linalg.inv(normal[1]), groups, n_folds, rng)
     hidden = np.empty((n_folds, len(rows), d))
     for number, distribution in enumerate(without):
         own = np.flatnonzero(row_fold[rows] == number)
@@ -69,6 +82,25 @@ def linear_copies(
             hidden[b, own] = _conditional(problem, problem.Z[rows[own]], M, distribution)
     Z = _conditional(problem, problem.Z, problem.M, normal)
     return Copies(np.where(problem.M, Z, problem.Z), rows, hidden, fold)
+
+
+def _folds(covariance: Array, groups: Groups, n_folds: int, rng: np.random.Generator) -> Indices:
+    """(d,), the fold of each column, of equal size; columns that tell much about each other are kept apart.
+
+    Known values of a fold are not used in its copy, so columns of one fold should not need each other.
+    """
+    deviation = np.sqrt(np.diag(covariance))
+    related = np.abs(covariance / np.maximum(np.outer(deviation, deviation), 1e-300))
+    fold = np.full(len(covariance), -1, dtype=np.intp)
+    most = -(-len(groups) // n_folds)
+    sizes = np.zeros(n_folds, dtype=np.intp)
+    for group in (groups[position] for position in rng.permutation(len(groups))):
+        strongest = [related[np.ix_(group, fold == b)].max(initial=0.0) for b in range(n_folds)]
+        free = np.flatnonzero(sizes < most)
+        chosen = free[np.lexsort((sizes[free], np.array(strongest)[free]))[0]]
+        fold[list(group)] = chosen
+        sizes[chosen] += 1
+    return fold
 
 
 def linear_start(problem: Problem, Z: Array, M: Mask) -> Array:
@@ -81,7 +113,7 @@ def _conditional(problem: Problem, Z: Array, M: Mask, normal: Normal) -> Array:
     return limited(problem, conditional_mean(Z, M, normal) * (problem.scaling.std > 0))
 
 
-def limited(problem: Problem, Z: Array) -> Array:
-    """Z (…, d) within the bounds of the columns."""
-    clipped: Array = np.clip(Z, *problem.standard_bounds)
+def limited(problem: Problem, Z: Array, columns: Indices | slice = slice(None)) -> Array:
+    """Z (…, columns) within the bounds of these columns; default all."""
+    clipped: Array = np.clip(Z, *problem.standard_bounds[:, columns])
     return clipped

@@ -1,8 +1,9 @@
 """The sweeps with learned metrics, as a filler.
 
-A sweep regresses every group of columns on the others by several kernels, all groups from the same values
-(Jacobi's way), so groups run in parallel and their order does not matter. The weights of the kernels are
-those with the smallest error on known entries that are left out.
+A sweep regresses every group of columns on the others by several components. It visits the columns in a few
+stages. Groups of a stage start from the same values, so they run in parallel and their order does not matter;
+the next stage starts from their result. The weights of the components are those with the smallest error on
+known entries that are left out.
 """
 
 import time
@@ -16,18 +17,29 @@ from manifill._arrays import Array, Indices, Mask, Table, to_numpy
 from manifill._fillers.base import Extension, Fill, Run, Status, SweepRecord
 from manifill._fillers.metric.copies import Copies, limited, linear_copies, linear_start
 from manifill._fillers.metric.preset import BALANCED, Preset
-from manifill._fillers.metric.regression import Fitted, Regression, fit, learned_weights
+from manifill._fillers.metric.regression import Fitted, Kernels, Regression, fit, learned_weights
+from manifill._fillers.metric.rows import Rows
 from manifill._fillers.sweep import Component, Ensemble
 from manifill._ordering import Groups
 from manifill._problem import Problem
 from manifill._stacking import stack_by_group
 from manifill._threads import Workers, share
+from manifill.solvers import Local
 
 # Known rows that a column needs to be fitted; other columns get their mean. Set by hand, not tuned.
 _MIN_ROWS = 3
-# Folds of the rows. With weights of kernels found on all rows, left-out entries look better than they are: on
-# 500 rows of noise by 1.3 % of the error. Set by hand, not tuned.
+# Folds of the rows. With weights of components found on all rows, left-out entries look better than they are:
+# on 500 rows of noise by 1.3 % of the error. Set by hand, not tuned.
 _ROW_FOLDS = 5
+# Stages of a sweep.
+_STAGES = 4
+# Rows from which near rows are a component: in shorter tables most rows are near. Set by hand, not tuned.
+_MIN_NEAR_ROWS = 200
+# Components whose mean weight is smaller are not used in later sweeps.
+_MIN_SHARE = 0.03
+
+Stages = tuple[tuple[int, ...], ...]
+"""Positions of the groups of columns in each stage."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +48,26 @@ class MetricSweep:
 
     Attributes
     ----------
+    components : kernels and solvers.
     copies : the rows that its regressions were fitted to.
     weights : (G, d), weights of the predictors of each group.
-    shares : (G, C), weights of the kernels in the blend: of earlier sweeps, then of this one.
+    errors : (d,), root mean square errors of imputed predictors.
+    shares : (G, C), weights of the components in the blend.
     regressions : for each group; None for a group that gets its mean. Empty if they are to be computed.
     """
 
+    components: tuple[Component, ...]
     copies: Copies
     weights: Array
+    errors: Array
     shares: Array
     regressions: tuple[Regression | None, ...] = ()
+
+    @property
+    def mean_shares(self) -> Array:
+        """(C,), mean weights of the components over the groups."""
+        C = len(self.components)
+        return self.shares.mean(axis=0) if len(self.shares) else np.full(C, 1 / C)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,36 +108,73 @@ class MetricFill(Fill):
         return found
 
     def ensemble(self, preset: Preset) -> Ensemble:
-        """The kernels of the last sweep, with their mean weights over the groups."""
-        components = preset.sweeps[max(len(self.sweeps), 1) - 1]
-        shares = self.sweeps[-1].shares[:, -len(components) :] if self.sweeps else np.zeros((0, 0))
-        weights = shares.mean(axis=0) if shares.size else np.ones(len(components))
-        weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
+        """The kernels on all rows or centres of the last sweep, with their mean weights over the groups."""
+        used = self.sweeps[-1].components if self.sweeps else preset.first
+        shares = self.sweeps[-1].mean_shares if self.sweeps else np.ones(len(used))
         most = int((~self.problem.M[self.rows]).sum(axis=0).max(initial=0))
-        used = [
+        components = [
             replace(one, solver=preset.solver(one, most), weight=float(w))
-            for one, w in zip(components, weights, strict=True)
-            if w > 0
+            for one, w in zip(used, shares, strict=True)
         ]
-        return Ensemble(tuple(used), self.shrinkage if self.shrinkage.size else None)
+        kinds = {type(one.solver) for one in components if one.weight > 0}
+        kind = type(components[0].solver)
+        some = [one for one in components if type(one.solver) is kind and (one.weight > 0 or not kinds)]
+        some = some or [replace(components[0], weight=1.0)]
+        total = sum(one.weight for one in some)
+        return Ensemble(
+            tuple(replace(one, weight=one.weight / total) for one in some),
+            self.shrinkage if self.shrinkage.size else None,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class _Visit:
-    """Values of a group of g columns by C kernels.
+    """Values of a group of g columns by C components.
 
     Attributes
     ----------
     fitted : the fits; None if the group gets its mean.
     missing : (C, m, g), of the rows in which the group is missing.
-    left_out : (C, t, g), of the fitted rows, by fits without them; 0 where the group is missing.
-    hidden : (C, B, t, g), of the copies, where they are to be imputed; else 0.
+    left_out : (C, k, g), of the k fitted rows in which it is known, by fits without them.
+    hidden : (C, B, t − k, g), of the copies of the other fitted rows; empty if they are not needed.
+    own : (C, k, g), of the group's own copy of the rows in which it is known; empty if not needed.
     """
 
     fitted: Fitted | None
     missing: Array
     left_out: Array
     hidden: Array
+    own: Array
+
+
+@dataclass(eq=False)
+class _State:
+    """What a sweep changes.
+
+    Attributes
+    ----------
+    Z : (n, d), the fill.
+    hidden : (B, t, d), the copies.
+    seen : (B, t, d), the copies as they were when the groups of their fold were fitted.
+    left_out : (t, d), values of known entries by fits without them.
+    weights : (G, d), weights of predictors for the next sweep.
+    """
+
+    Z: Array
+    hidden: Array
+    seen: Array
+    left_out: Array
+    weights: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What the visits of a stage have in common."""
+
+    copies: Copies
+    components: tuple[Component, ...]
+    errors: Array
+    last: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +183,7 @@ class MetricFiller:
 
     Attributes
     ----------
-    preset : kernels of the sweeps, and limits.
+    preset : components of the sweeps, and limits.
     odds : (n, d), weights of known entries, which make them resemble the missing ones; None for 1 each.
     tol : change of a sweep, in standard deviations, after which no other sweep follows.
     """
@@ -141,79 +200,109 @@ class MetricFiller:
     ) -> Iterator[MetricFill]:
         """Yield the fill at the start and after every sweep."""
         groups, d = targets(problem), problem.shape[1]
-        state = MetricFill(problem, problem.Z, name=self.name, groups=groups, shrinkage=np.ones(d))
-        yield state
+        fill = MetricFill(problem, problem.Z, name=self.name, groups=groups, shrinkage=np.ones(d))
+        yield fill
         began = time.monotonic()
         with Workers(run.n_jobs):
-            copies = linear_copies(problem, groups, self.preset.folds, self.preset.rows, rng)
-        weights = np.array([_allowed(problem, group) for group in groups], dtype=float).reshape(-1, d)
-        recent: list[list[_Visit]] = []
-        for number, components in enumerate(self.preset.sweeps, 1):
-            last = number == len(self.preset.sweeps)
-            task = partial(self._visit, problem, copies, components, run, last)
+            copies = linear_copies(problem, groups, *self.preset.copies(*problem.shape), rng)
+        allowed = np.array([_allowed(problem, group) for group in groups], dtype=float).reshape(-1, d)
+        state = _State(copies.Z, copies.hidden, copies.hidden.copy(), np.zeros((len(copies.rows), d)), allowed)
+        errors = [copies.error(problem)]
+        for number in range(1, self.preset.most + 1):
+            settled = number > 1 and errors[-1] > (1 - self.preset.gain) * errors[-2]
+            last = settled or number == self.preset.most
+            task = _Task(copies, self._components(fill), copies.errors(problem), last)
             with Workers(run.n_jobs):
-                found = share(task, list(zip(groups, weights, strict=True)))
-            visits = [one for one in found if one is not None]
-            if len(visits) < len(groups):
-                yield replace(state, status=Status.TIME_LIMIT)
+                swept = self._sweep(problem, groups, state, task, run)
+            if swept is None:
+                yield replace(fill, status=Status.TIME_LIMIT)
                 return
-            recent = [*recent, visits][-self.preset.blended :]
-            state, copies = self._blended(state, copies, weights, recent, began)
-            if state.trace[-1].change <= self.tol or last:
-                yield replace(state, status=self._ending(state, last))
+            fill = self._filled(fill, state, swept, began)
+            copies = replace(copies, Z=state.Z, hidden=state.hidden)
+            errors.append(fill.errors[-1])
+            if fill.trace[-1].change <= self.tol or last:
+                yield replace(fill, status=self._ending(fill, last))
                 return
-            yield state
+            yield fill
             began = time.monotonic()
-            weights = np.array(
-                [
-                    learned_weights(one.fitted.slopes, problem.groups, _allowed(problem, group))
-                    if one.fitted is not None
-                    else before
-                    for one, group, before in zip(visits, groups, weights, strict=True)
-                ]
-            ).reshape(-1, d)
 
-    def _ending(self, state: MetricFill, last: bool) -> Status:
-        problem = state.problem
-        if problem.nothing_missing:
-            every_row = len(problem.rows) == len(problem.given)
-            return Status.NOTHING_MISSING if every_row else Status.ONLY_EMPTY_ROWS
-        return Status.SWEEP_LIMIT if last else Status.SETTLED
+    def _components(self, fill: MetricFill) -> tuple[Component, ...]:
+        """The components of the next sweep."""
+        if fill.sweep < 2:
+            chosen = self.preset.rest if fill.sweep else self.preset.first
+            enough = len(fill.problem.rows) >= _MIN_NEAR_ROWS
+            return tuple(one for one in chosen if enough or not isinstance(one.solver, Local))
+        before = fill.sweeps[-1]
+        kept = [
+            one
+            for one, share in zip(before.components, before.mean_shares, strict=True)
+            if share >= _MIN_SHARE
+        ]
+        return tuple(kept) or before.components
+
+    def _sweep(
+        self, problem: Problem, groups: Groups, state: _State, task: _Task, run: Run
+    ) -> MetricSweep | None:
+        """Visit all groups once, and change the state; None if the time is up."""
+        weights, copies = state.weights, task.copies
+        visits: dict[int, _Visit] = {}
+        shares = np.zeros((len(groups), len(task.components)))
+        sums: list[_Sums] = []
+        for stage in _stages(copies.fold, groups):
+            copies = replace(copies, Z=state.Z, hidden=state.hidden)
+            for b in {int(copies.fold[groups[position][0]]) for position in stage}:
+                state.seen[b] = state.hidden[b]
+            visit = partial(self._visit, problem, replace(task, copies=copies), run)
+            found = share(visit, [(groups[position], weights[position]) for position in stage])
+            if any(one is None for one in found):
+                return None
+            now = {position: one for position, one in zip(stage, found, strict=True) if one is not None}
+            sums += [self._sums(problem, copies, groups[position], now[position]) for position in stage]
+            blends = _weights(sums, len(stage))
+            for number, position in enumerate(stage):
+                shares[position] = blends[0, number]
+                self._put(problem, copies, groups[position], now[position], blends[:, number], state)
+            visits |= now
+        ordered = [visits[position] for position in range(len(groups))]
+        if not task.last:
+            state.weights = np.array(
+                [
+                    before
+                    if one.fitted is None
+                    else learned_weights(one.fitted.slopes, problem.groups, _allowed(problem, group))
+                    for one, group, before in zip(ordered, groups, weights, strict=True)
+                ]
+            ).reshape(weights.shape)
+        seen = replace(copies, hidden=state.seen.copy())
+        regressions = tuple(None if one.fitted is None else one.fitted.regression for one in ordered)
+        return MetricSweep(task.components, seen, weights, task.errors, shares, regressions)
 
     def _visit(
-        self,
-        problem: Problem,
-        copies: Copies,
-        components: Sequence[Component],
-        run: Run,
-        last: bool,
-        task: tuple[Sequence[int], Array],
+        self, problem: Problem, task: _Task, run: Run, target: tuple[Sequence[int], Array]
     ) -> _Visit | None:
         """Fit a group with these weights of its predictors; None if the time is up."""
         if run.time_is_up:
             return None
-        group, weights = task
-        columns, own = list(group), int(copies.fold[group[0]])
-        M = problem.M[copies.rows, columns[0]]
-        known, unknown = np.flatnonzero(~M), np.flatnonzero(M)
-        missing = np.flatnonzero(problem.M[:, columns[0]])
-        C, g, (B, t, d) = len(components), len(columns), copies.hidden.shape
-        left_out = np.zeros((C, t, g))
-        hidden = np.zeros((C, 0 if last else B, t, g))
-        if len(known) < _MIN_ROWS or not weights.any():
-            return _Visit(None, np.zeros((C, len(missing), g)), left_out, hidden)
-        f = problem.Z[copies.rows[known]][:, columns]
-        fitted = self.fit(problem, copies, group, weights, components, slopes=not last)
-        left_out[:, known] = f - np.stack([one.errors for one in fitted.fits])
-        values = fitted.regression.at(copies.Z[missing])
-        if not last:
-            queries = copies.hidden[:, unknown].reshape(-1, d)
-            hidden[:, :, unknown] = fitted.regression.at(queries).reshape(C, B, len(unknown), g)
+        group, weights = target
+        copies, first = task.copies, group[0]
+        own, (B, _, d) = int(copies.fold[first]), copies.hidden.shape
+        M = problem.M[copies.rows]
+        known, unknown = np.flatnonzero(~M[:, first]), np.flatnonzero(M[:, first])
+        missing = np.flatnonzero(problem.M[:, first])
+        C, g, k = len(task.components), len(group), len(known)
+        hidden, of_own = np.zeros((C, B, 0 if task.last else len(unknown), g)), np.zeros((C, k, g))
+        if k < _MIN_ROWS or not weights.any():
+            return _Visit(None, np.zeros((C, len(missing), g)), np.zeros((C, k, g)), hidden, of_own)
+        fitted = self.fit(problem, copies, group, weights, task.errors, task.components, not task.last)
+        values = fitted.regression.at(Rows(copies.Z[missing], problem.M[missing]))
+        if not task.last:
+            imputed = M[None, unknown] | (copies.fold == np.arange(B)[:, None])[:, None]
+            queries = Rows(copies.hidden[:, unknown].reshape(-1, d), imputed.reshape(-1, d))
+            hidden = fitted.regression.at(queries).reshape(C, B, len(unknown), g)
             alone = bool((copies.fold == own).sum() == g)
-            hidden[:, own, known] = (
-                left_out[:, known] if alone else fitted.without_own(copies.hidden[own, known])
-            )
-        return _Visit(fitted, values, left_out, hidden)
+            its_copy = Rows(copies.hidden[own, known], M[known] | (copies.fold == own))
+            of_own = fitted.left_out if alone else fitted.without_own(its_copy)
+        return _Visit(fitted, values, fitted.left_out, hidden, of_own)
 
     def fit(
         self,
@@ -221,118 +310,123 @@ class MetricFiller:
         copies: Copies,
         group: Sequence[int],
         weights: Array,
+        errors: Array,
         components: Sequence[Component],
         slopes: bool = False,
     ) -> Fitted:
         """The regression of a group on its copy, in the rows in which it is known."""
-        known = np.flatnonzero(~problem.M[copies.rows, group[0]])
-        predictors = copies.predictors(problem, int(copies.fold[group[0]]))[known]
+        M = problem.M[copies.rows]
+        known = np.flatnonzero(~M[:, group[0]])
+        predictors = Rows(copies.predictors(problem, int(copies.fold[group[0]]))[known], M[known])
         f = problem.Z[copies.rows[known]][:, list(group)]
-        return fit(predictors, f, weights, components, self.preset.exact, self.preset.centres, slopes)
+        return fit(predictors, f, weights, errors, components, self.preset, slopes)
 
-    def _blended(
-        self, state: MetricFill, copies: Copies, weights: Array, recent: list[list[_Visit]], began: float
-    ) -> tuple[MetricFill, Copies]:
-        """The fill after a sweep, from the visits of this and recent sweeps, and the copies for the next."""
-        problem, groups = state.problem, state.groups
-        joined = [_joined(visits) for visits in zip(*recent, strict=True)]
-        shares, *without_fold = self._shares(problem, copies, groups, joined)
-        fold = _row_fold(len(copies.rows))
-        Z, left_out = problem.Z.copy(), np.zeros((len(copies.rows), problem.shape[1]))
-        hidden = copies.hidden.copy()
-        for position, (group, visit, share_of) in enumerate(zip(groups, joined, shares, strict=True)):
-            columns = list(group)
-            missing = np.flatnonzero(problem.M[:, columns[0]])
-            Z[np.ix_(missing, np.array(columns))] = np.tensordot(share_of, visit.missing, 1)
-            for number, others in enumerate(without_fold):
-                own = np.flatnonzero(fold == number)
-                left_out[np.ix_(own, np.array(columns))] = np.tensordot(
-                    others[position], visit.left_out[:, own], 1
-                )
-            if visit.hidden.shape[1]:
-                imputed = np.broadcast_to(problem.M[copies.rows, columns[0]], hidden.shape[:2]).copy()
-                imputed[copies.fold[columns[0]]] = True
-                values = np.tensordot(share_of, visit.hidden, 1)
-                for k, column in enumerate(columns):
-                    hidden[imputed, column] = values[imputed, k]
-        Z, left_out, hidden = (limited(problem, one) for one in (Z, left_out, hidden))
-        Z = np.where(problem.M, Z, problem.Z)
+    def _sums(self, problem: Problem, copies: Copies, group: Sequence[int], visit: _Visit) -> "_Sums":
+        """Products of the left-out values of a group, for each fold of the rows."""
+        known = np.flatnonzero(~problem.M[copies.rows, group[0]])
+        rows, fold = copies.rows[known], known % _ROW_FOLDS
+        truth, found = problem.Z[rows][:, list(group)], visit.left_out
+        weight = np.ones(len(rows)) if self.odds is None else self.odds[rows, group[0]]
+        products, projections, entries = [], [], []
+        for number in range(_ROW_FOLDS):
+            own = fold == number
+            weighted = found[:, own] * weight[own, None]
+            products.append(np.einsum("ckg,ekg->ce", weighted, found[:, own]))
+            projections.append(np.einsum("ckg,kg->c", weighted, truth[own]))
+            entries.append(weight[own].sum())
+        return np.array(products), np.array(projections), np.array(entries)
+
+    def _put(
+        self,
+        problem: Problem,
+        copies: Copies,
+        group: Sequence[int],
+        visit: _Visit,
+        blends: Array,
+        state: _State,
+    ) -> None:
+        """Write the blended values of a group into the state; `blends` (1 + F, C) as in `_weights`."""
+        columns, first = np.array(group), group[0]
+        M = problem.M[copies.rows, first]
+        known, unknown = np.flatnonzero(~M), np.flatnonzero(M)
+        missing = np.flatnonzero(problem.M[:, first])
+        state.Z = state.Z.copy()
+        state.Z[np.ix_(missing, columns)] = limited(problem, np.tensordot(blends[0], visit.missing, 1), columns)
+        of_fold = np.einsum("kc,ckg->kg", blends[1 + known % _ROW_FOLDS], visit.left_out)
+        state.left_out[np.ix_(known, columns)] = limited(problem, of_fold, columns)
+        if visit.hidden.shape[2] == len(unknown):
+            B, own = len(state.hidden), int(copies.fold[first])
+            values = limited(problem, np.tensordot(blends[0], visit.hidden, 1), columns)
+            state.hidden[np.ix_(np.arange(B), unknown, columns)] = values
+            values = limited(problem, np.tensordot(blends[0], visit.own, 1), columns)
+            state.hidden[np.ix_([own], known, columns)] = values[None]
+
+    def _filled(self, fill: MetricFill, state: _State, swept: MetricSweep, began: float) -> MetricFill:
+        """The fill after a sweep."""
+        problem, copies = fill.problem, swept.copies
         known = ~problem.M[copies.rows] & (copies.fold >= 0)
-        wrong = (left_out - problem.Z[copies.rows])[known]
-        change = (Z - to_numpy(state.Z))[problem.to_learn]
+        change = (state.Z - to_numpy(fill.Z))[problem.to_learn]
         record = SweepRecord(
-            sweep=state.sweep + 1,
+            sweep=fill.sweep + 1,
             change=_root_mean_square(change),
             seconds=time.monotonic() - began,
-            bandwidth=_bandwidth([one.fitted for one in recent[-1]]),
+            bandwidth=_bandwidth(swept.regressions),
         )
-        regressions = tuple(None if one.fitted is None else one.fitted.regression for one in recent[-1])
-        swept = MetricSweep(copies, weights, shares, regressions)
-        after = replace(
-            state,
-            Z=Z,
-            trace=(*state.trace, record),
-            sweeps=(*state.sweeps, swept),
-            left_out=left_out,
-            errors=(*state.errors, _root_mean_square(wrong)),
+        return replace(
+            fill,
+            Z=state.Z,
+            trace=(*fill.trace, record),
+            sweeps=(*fill.sweeps, swept),
+            left_out=state.left_out.copy(),
+            errors=(*fill.errors, _root_mean_square((state.left_out - problem.Z[copies.rows])[known])),
         )
-        return after, copies.with_values(Z, hidden)
 
-    def _shares(self, problem: Problem, copies: Copies, groups: Groups, visits: list[_Visit]) -> Array:
-        """(1 + F, G, C), weights of the kernels: those with the smallest error on entries that are left out.
-
-        The first are found on all rows, the others on the rows outside each of F folds.
-        """
-        fold = _row_fold(len(copies.rows))
-        sums = []
-        for group, visit in zip(groups, visits, strict=True):
-            known = np.flatnonzero(~problem.M[copies.rows, group[0]])
-            rows = copies.rows[known]
-            truth, found = problem.Z[rows][:, list(group)], visit.left_out[:, known]
-            weight = np.ones(len(rows)) if self.odds is None else self.odds[rows, group[0]]
-            of_fold = []
-            for own in (fold[known] == number for number in range(_ROW_FOLDS)):
-                weighted = found[:, own] * weight[own, None]
-                products = np.einsum("ckg,ekg->ce", weighted, found[:, own])
-                of_fold.append((products, np.einsum("ckg,kg->c", weighted, truth[own]), weight[own].sum()))
-            sums.append([np.array(one) for one in zip(*of_fold, strict=True)])
-        if not sums:
-            return np.zeros((1 + _ROW_FOLDS, 0, 1))
-        products, projections, entries = (np.stack(one, axis=1) for one in zip(*sums, strict=True))
-        of_all = [one.sum(axis=0) for one in (products, projections, entries)]
-        without = (
-            [every - one[number] for every, one in zip(of_all, (products, projections, entries), strict=True)]
-            for number in range(_ROW_FOLDS)
-        )
-        return np.stack([stack_by_group(*of_all), *(stack_by_group(*one) for one in without)])
+    def _ending(self, fill: MetricFill, last: bool) -> Status:
+        problem = fill.problem
+        if problem.nothing_missing:
+            every_row = len(problem.rows) == len(problem.given)
+            return Status.NOTHING_MISSING if every_row else Status.ONLY_EMPTY_ROWS
+        return Status.SWEEP_LIMIT if last else Status.SETTLED
 
     def extension(self, fill: MetricFill, run: Run) -> Extension | None:
         """The model that fills new rows."""
         return _MetricExtension(self, fill)
 
 
-def _row_fold(n: int) -> Indices:
-    """(n,), the fold of each row: weights of kernels for its left-out entries are found in other folds."""
-    return np.arange(n) % _ROW_FOLDS
+_Sums = tuple[Array, Array, Array]
+"""Products, projections and numbers of entries of a group, for each fold of the rows."""
 
 
-def _joined(visits: Sequence[_Visit]) -> _Visit:
-    """The visits of one group in several sweeps, with their kernels one after the other."""
-    last = min(one.hidden.shape[1] for one in visits)
-    return _Visit(
-        visits[-1].fitted,
-        np.concatenate([one.missing for one in visits]),
-        np.concatenate([one.left_out for one in visits]),
-        np.concatenate([one.hidden[:, :last] for one in visits]),
-    )
+def _weights(sums: Sequence[_Sums], last: int) -> Array:
+    """(1 + F, last, C), weights of the components for the `last` groups, shrunk towards those of all.
+
+    The first are found on all rows, the others on the rows outside each of F folds.
+    """
+    products, projections, entries = (np.stack(one, axis=1) for one in zip(*sums, strict=True))
+    of_all = [one.sum(axis=0) for one in (products, projections, entries)]
+    found = [stack_by_group(*of_all, last=last)]
+    for number in range(_ROW_FOLDS):
+        parts = (products, projections, entries)
+        others = [every - one[number] for every, one in zip(of_all, parts, strict=True)]
+        found.append(stack_by_group(*others, last=last))
+    return np.stack(found)
+
+
+def _stages(fold: Indices, groups: Groups) -> Stages:
+    """The groups of each stage: those of some folds of the columns."""
+    n_folds = int(fold.max(initial=-1)) + 1
+    stage = np.arange(n_folds) * min(_STAGES, n_folds) // max(n_folds, 1)
+    of_group = np.array([stage[fold[group[0]]] for group in groups], dtype=np.intp)
+    return tuple(tuple(np.flatnonzero(of_group == one).tolist()) for one in np.unique(of_group))
 
 
 def _root_mean_square(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2))) if values.size else 0.0
 
 
-def _bandwidth(fits: Sequence[Fitted | None]) -> float:
-    scales = [one.regression.kernels[0].scale for one in fits if one is not None]
+def _bandwidth(regressions: Sequence[Regression | None]) -> float:
+    first = [one.parts[0] for one in regressions if one is not None]
+    scales = [one.kernels[0].scale for one in first if isinstance(one, Kernels)]
     return float(np.median([one or np.nan for one in scales])) if scales else float("nan")
 
 
@@ -362,12 +456,9 @@ class _MetricExtension:
     @cached_property
     def _regressions(self) -> list[tuple[Regression | None, ...]]:
         """The regressions of every sweep; those of a saved model are computed here."""
-        found = []
-        for sweep, components in zip(self.fill.sweeps, self.filler.preset.sweeps, strict=False):
-            found.append(sweep.regressions or self._fitted(sweep, components))
-        return found
+        return [sweep.regressions or self._fitted(sweep) for sweep in self.fill.sweeps]
 
-    def _fitted(self, sweep: MetricSweep, components: Sequence[Component]) -> tuple[Regression | None, ...]:
+    def _fitted(self, sweep: MetricSweep) -> tuple[Regression | None, ...]:
         problem = self.fill.problem
 
         def one(task: tuple[Sequence[int], Array]) -> Regression | None:
@@ -375,7 +466,8 @@ class _MetricExtension:
             known = (~problem.M[sweep.copies.rows, group[0]]).sum()
             if known < _MIN_ROWS or not weights.any():
                 return None
-            return self.filler.fit(problem, sweep.copies, group, weights, components).regression
+            found = self.filler.fit(problem, sweep.copies, group, weights, sweep.errors, sweep.components)
+            return found.regression
 
         with Workers():
             return tuple(share(one, list(zip(self.fill.groups, sweep.weights, strict=True))))
@@ -394,18 +486,15 @@ class _MetricExtension:
         """Imputed rows (m, d) in standardised units."""
         problem, fill = self.fill.problem, self.fill
         Z = np.where(M, limited(problem, linear_start(problem, known, M)), known)
-        preset = self.filler.preset
-        recent: list[list[Array]] = []
-        for number, (sweep, regressions) in enumerate(zip(fill.sweeps, self._regressions, strict=True)):
-            after, values = known.copy(), []
-            for group, one in zip(fill.groups, regressions, strict=True):
-                rows = np.flatnonzero(M[:, group[0]])
-                nothing = np.zeros((len(preset.sweeps[number]), len(rows), len(group)))
-                values.append(nothing if one is None else one.at(Z[rows]))
-            recent = [*recent, values][-preset.blended :]
-            for group, shares, *found in zip(fill.groups, sweep.shares, *recent, strict=True):
-                rows = np.flatnonzero(M[:, group[0]])
-                blend = np.tensordot(shares, np.concatenate(found), 1)
-                after[np.ix_(rows, np.array(group))] = blend
-            Z = np.where(M, limited(problem, after), known)
+        for sweep, regressions in zip(fill.sweeps, self._regressions, strict=True):
+            for stage in _stages(sweep.copies.fold, fill.groups):
+                before = Z.copy()
+                for position in stage:
+                    columns, regression = np.array(fill.groups[position]), regressions[position]
+                    rows = np.flatnonzero(M[:, columns[0]])
+                    values = np.zeros((len(rows), len(columns)))
+                    if regression is not None:
+                        found = regression.at(Rows(before[rows], M[rows]))
+                        values = limited(problem, np.tensordot(sweep.shares[position], found, 1), columns)
+                    Z[np.ix_(rows, columns)] = values
         return Z * np.where(M, fill.shrinkage, 1.0)

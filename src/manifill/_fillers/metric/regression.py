@@ -1,16 +1,19 @@
-"""Kernel ridge regression of a group of columns on the others, with weights of the predictors."""
+"""Regression of a group of columns on the others, by kernels with weights of the predictors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from manifill._arrays import Array, Indices, Mask
+from manifill._fillers.metric.near import NearFit
+from manifill._fillers.metric.preset import Preset
+from manifill._fillers.metric.rows import Rows, Weighted, lengthened
 from manifill._fillers.sweep import Component
 from manifill.kernels import Kernel, Laplacian, Pairs, SemiLinear
 from manifill.kernels.bandwidth import evenly_spaced
-from manifill.kernels.pairs import ABSOLUTE_DISTANCE
-from manifill.solvers import CentresFit, ExactFit, LeftOut, Ridge
+from manifill.solvers import CentresFit, ExactFit, LeftOut, Local, Ridge
 
 # Pairs of rows whose affinities are in memory at a time.
 _MAX_PAIRS = 2_000_000
@@ -22,43 +25,70 @@ _MIN_COMPILED_ROWS = 160
 _MIN_WEIGHT = 0.01
 
 
+class Part(Protocol):
+    """Extensions of a group of g columns by some of the components."""
+
+    def at(self, rows: Weighted) -> Array:
+        """(C, m, g), values at rows (m, q)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """Extensions by kernels: k(·, centres) · coefficients.
+
+    Attributes
+    ----------
+    centres : p of the rows.
+    kernels : with their bandwidths.
+    coefficients : (C, p, g).
+    """
+
+    centres: Weighted
+    kernels: tuple[Kernel, ...]
+    coefficients: Array
+
+    def at(self, rows: Weighted) -> Array:
+        """(C, m, g), values at rows (m, q)."""
+        values = np.zeros((len(self.kernels), len(rows), self.coefficients.shape[2]))
+        step = max(1, _MAX_PAIRS // max(1, len(self.centres)))
+        for first in range(0, len(rows), step):
+            part = slice(first, first + step)
+            for c, K in enumerate(self.affinities(rows[part])):
+                values[c, part] = K @ self.coefficients[c]
+        return values
+
+    def affinities(self, rows: Weighted) -> list[Array]:
+        """For each kernel, the affinities (m, p) of rows to the centres."""
+        pairs = lengthened(pairs_for(self.kernels, rows.values, self.centres.values), rows, self.centres)
+        return [kernel(pairs) for kernel in self.kernels]
+
+
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """Extensions of a group of g columns by several kernels: k(·, centres) · coefficients, for each kernel.
+    """Extensions of a group of g columns by several kernels, on all rows or centres, and from near rows.
 
     Attributes
     ----------
     used : (q,), columns that are predictors.
     weights : (q,), their weights.
-    centres : (p, q), rows in standardised units, multiplied by the weights.
-    kernels : with their bandwidths.
-    coefficients : (C, p, g).
+    errors : (q,), root mean square errors of their imputed values.
+    parts : fits of the components.
     """
 
     used: Indices
     weights: Array
-    centres: Array
-    kernels: tuple[Kernel, ...]
-    coefficients: Array
+    errors: Array
+    parts: tuple[Part, ...]
 
-    def at(self, Z: Array) -> Array:
-        """(C, m, g), values for rows Z (m, d)."""
-        values = np.zeros((len(self.kernels), len(Z), self.coefficients.shape[2]))
-        step = max(1, _MAX_PAIRS // max(1, len(self.centres)))
-        for first in range(0, len(Z), step):
-            part = slice(first, first + step)
-            for c, K in enumerate(self._affinities(Z[part])):
-                values[c, part] = K @ self.coefficients[c]
-        return values
+    def weighted(self, rows: Rows) -> Weighted:
+        """The predictors of rows, with their weights."""
+        return Weighted.of(rows, self.used, self.weights, self.errors)
 
-    def _affinities(self, Z: Array) -> list[Array]:
-        """For each kernel, the affinities (m, p) of rows Z (m, d) to the centres."""
-        pairs = self.pairs(Z[:, self.used] * self.weights, self.centres)
-        return [kernel(pairs) for kernel in self.kernels]
-
-    def pairs(self, left: Array, right: Array | None) -> Pairs:
-        """Pair statistics of weighted rows for all kernels."""
-        return pairs_for(self.kernels, left, right)
+    def at(self, rows: Rows) -> Array:
+        """(C, m, g), values at rows (m, d)."""
+        weighted = self.weighted(rows)
+        return np.concatenate([one.at(weighted) for one in self.parts])
 
 
 def pairs_for(kernels: Sequence[Kernel], left: Array, right: Array | None = None) -> Pairs:
@@ -74,78 +104,118 @@ class Fitted:
     Attributes
     ----------
     regression : the regression.
-    fits : one for each kernel.
+    left_out : (C, m, g), values at these rows by fits without the row.
     slopes : (d,), root mean square of the gradient of the first kernel's fit; 0 for other columns. Computed
         if requested.
+    elsewhere : for each part, a function from m rows to values (C, m, g) at the first, second, … of them by
+        fits without the first, second, … row.
     """
 
     regression: Regression
-    fits: tuple[LeftOut, ...]
+    left_out: Array
     slopes: Array
+    elsewhere: tuple[Callable[[Weighted], Array], ...]
 
-    def without_own(self, Z: Array) -> Array:
-        """(C, m, g), values at rows Z (m, d) of the fits without the first, second, … row."""
-        affinities = self.regression._affinities(Z)
-        return np.stack([fit.without_own(K) for fit, K in zip(self.fits, affinities, strict=True)])
+    def without_own(self, rows: Rows) -> Array:
+        """(C, m, g), values at m rows of the fits without the first, second, … row."""
+        weighted = self.regression.weighted(rows)
+        return np.concatenate([one(weighted) for one in self.elsewhere])
 
 
 def fit(
-    X: Array,
+    rows: Rows,
     f: Array,
     weights: Array,
+    errors: Array,
     components: Sequence[Component],
-    exact: int,
-    centres: int,
+    preset: Preset,
     slopes: bool = False,
 ) -> Fitted:
-    """Fit f (m, g) on rows X (m, d), with weights (d,) of the predictors; 0 for columns that are none.
+    """Fit f (m, g) on rows (m, d).
 
-    If there are more than `exact` rows, `centres` of them are the centres of the kernels. With `slopes` the
-    gradient is computed too.
+    Parameters
+    ----------
+    weights : (d,), weights of the predictors; 0 for columns that are none.
+    errors : (d,), root mean square errors of imputed values.
+    preset : its limits say whether all rows are centres of the kernels.
+    slopes : compute the gradient too.
     """
     used = np.flatnonzero(weights)
-    rows = X[:, used] * weights[used]
-    chosen = evenly_spaced(len(rows), len(rows) if len(rows) <= exact else centres)
+    weighted = Weighted.of(rows, used, weights[used], errors[used])
+    near = [one for one in components if isinstance(one.solver, Local)]
+    others = [one for one in components if not isinstance(one.solver, Local)]
+    parts, left_out, elsewhere = [], [], []
+    found = np.zeros(rows.Z.shape[1])
+    if others:
+        part, values, without = _kernels(weighted, f, others, preset)
+        parts, left_out, elsewhere = [part], [values], [without]
+        if slopes:
+            found[used] = weights[used] * _slopes(weighted, part)
+    if near:
+        local = NearFit.of(weighted, f, near)
+        parts, left_out = [*parts, local], [*left_out, local.without_own(weighted)]
+        elsewhere = [*elsewhere, local.without_own]
+    regression = Regression(used, weights[used], errors[used], tuple(parts))
+    return Fitted(regression, np.concatenate(left_out), found, tuple(elsewhere))
+
+
+def _kernels(
+    rows: Weighted, f: Array, components: Sequence[Component], preset: Preset
+) -> tuple[Kernels, Array, Callable[[Weighted], Array]]:
+    """Fits on all rows or centres, their values at rows that are left out, and elsewhere without these."""
+    m = len(rows)
+    chosen = np.arange(m)[evenly_spaced(m, m if m <= preset.exact else preset.centres)]
     middle = rows[chosen]
-    among = pairs_for([one.kernel for one in components], middle)
+    among = pairs_for([one.kernel for one in components], middle.values)
     kernels = tuple(one.kernel.tuned(among) for one in components)
-    all_pairs = len(middle) == len(rows)
-    pairs = among if all_pairs else pairs_for(kernels, rows, middle)
+    lengthened(among, middle, middle, np.arange(len(middle)))
+    all_pairs = len(middle) == m
+    pairs = among
+    if not all_pairs:
+        pairs = lengthened(pairs_for(kernels, rows.values, middle.values), rows, middle, chosen)
+    fitted = evenly_spaced(m, preset.fitted)
     fits: list[LeftOut] = []
     for kernel, component in zip(kernels, components, strict=True):
         ridge = component.solver.ridge if isinstance(component.solver, Ridge) else 0.0
         if all_pairs:
             fits.append(ExactFit.of(kernel(pairs), f, ridge))
         else:
-            fits.append(CentresFit.of(kernel(pairs), kernel(among), f, ridge))
-    coefficients = np.stack([one.coefficients for one in fits])
-    regression = Regression(used, weights[used], middle, kernels, coefficients)
-    found = np.zeros(X.shape[1])
-    if slopes:
-        found[used] = weights[used] * _slopes(rows, regression)
-    return Fitted(regression, tuple(fits), found)
+            fits.append(CentresFit.of(kernel(pairs), kernel(among), f, ridge, fitted))
+    part = Kernels(middle, kernels, np.stack([one.coefficients for one in fits]))
+
+    def elsewhere(there: Weighted) -> Array:
+        affinities = part.affinities(there)
+        return np.stack([one.without_own(K) for one, K in zip(fits, affinities, strict=True)])
+
+    return part, f - np.stack([one.errors for one in fits]), elsewhere
 
 
-def _slopes(rows: Array, regression: Regression) -> Array:
+def _slopes(rows: Weighted, part: Kernels) -> Array:
     """(q,), root mean square over rows and functions of the gradient of the first kernel's fit.
 
     With weighted predictors u, f = Σᵢ aᵢ (exp(−‖u − uᵢ‖₁ / σ) + w u·uᵢ / q) has the derivative
     ∂f/∂uₖ = Σᵢ aᵢ (−sign(uₖ − uᵢₖ) exp(−‖u − uᵢ‖₁ / σ) / σ + w uᵢₖ / q). It jumps where uₖ = uᵢₖ, so the mean
     square of the derivatives on both sides is taken. Without that, the levels of a category, which most
-    rows share with many others, would not seem to matter.
+    rows share with many others, would not seem to matter. That of a Gaussian is smooth.
     """
-    kernel, centres, a = regression.kernels[0], regression.centres, regression.coefficients[0]
+    kernel, centres, a = part.kernels[0], part.centres, part.coefficients[0]
     assert isinstance(kernel, SemiLinear)
-    assert isinstance(kernel.base, Laplacian)
-    at = rows[evenly_spaced(len(rows), _GRADIENT_ROWS)]
-    pairs = regression.pairs(at, centres)
-    K = kernel.base(pairs) / float(kernel.scale or 1.0)
-    K[pairs[ABSOLUTE_DISTANCE] == 0] = 0.0  # a row itself, and rows equal to it
-    linear = kernel.weight / max(pairs.n_columns, 1) * (centres.T @ a)
+    at = rows[np.arange(len(rows))[evenly_spaced(len(rows), _GRADIENT_ROWS)]]
+    pairs = pairs_for((kernel,), at.values, centres.values)
+    equal = pairs[kernel.base.statistics[0]] == 0
+    K = kernel.base(lengthened(pairs, at, centres))
+    linear = kernel.weight / max(pairs.n_columns, 1) * (centres.values.T @ a)
     squares = np.zeros(len(linear))
+    scale = float(kernel.scale or 1.0)
     for own, coefficients in zip(linear.T, a.T, strict=True):
-        signed, ties = _signed_sums(at, centres, K * coefficients)
-        squares += np.mean((own - signed) ** 2 + ties**2, axis=0)
+        if isinstance(kernel.base, Laplacian):
+            K[equal] = 0.0  # a row itself, and rows equal to it
+            signed, ties = _signed_sums(at.values, centres.values, K * coefficients / scale)
+            squares += np.mean((own - signed) ** 2 + ties**2, axis=0)
+        else:
+            sums = K * coefficients / scale**2
+            smooth = sums @ centres.values - sums.sum(axis=1)[:, None] * at.values
+            squares += np.mean((own + smooth) ** 2, axis=0)
     slopes: Array = np.sqrt(squares / a.shape[1])
     return slopes
 
