@@ -37,11 +37,7 @@ def fit(
     `choices` are the choices for the sweep; None to fill without it.
     """
     tuning_rng, final_rng = rng.spawn(2)
-    if (
-        choices is not None
-        and choices.preset is not None
-        and selection.fits_by_column(problem)
-    ):
+    if choices is not None and choices.preset is not None and selection.fits_by_column(problem):
         return _by_column(problem, choices.preset, choices.sweeper.tol, run, final_rng)
     if choices is not None and problem.layout is None and problem.moments is None:
         return _sweep_only(problem, choices, run, tuning_rng, final_rng)

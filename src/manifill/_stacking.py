@@ -110,9 +110,7 @@ def _minimum(products: Array, projections: Array, chosen: list[int]) -> tuple[fl
     return float(np.sum((lower.T @ solution - target) ** 2)) - float(target @ target), solution
 
 
-def stack_by_group(
-    products: Array, projections: Array, entries: Array, last: int | None = None
-) -> Array:
+def stack_by_group(products: Array, projections: Array, entries: Array, last: int | None = None) -> Array:
     """Weights (G, k) ≥ 0, Σ w ≤ 1, of k fills, for each of G groups of columns, or the `last` of them.
 
     First the weights of all groups together are found, then those of each group, shrunk towards the former.

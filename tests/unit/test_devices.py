@@ -114,11 +114,12 @@ class TestWithTorch:
         monkeypatch.setattr(options, "EXACT_ROWS", 50)
         imputer = IGHImputer(device="cpu", random_state=0, max_sweeps=1).fit(X)
         assert str(imputer.solver_).endswith("all pairs of 60 rows fit on the device")
-        assert type(IGHImputer(device="auto", random_state=0, max_sweeps=1).fit(X).solver_) is Local
+        given = {"kernel": "laplacian", "random_state": 0, "max_sweeps": 1, "device": "auto"}
+        assert type(IGHImputer(**given).fit(X).solver_) is Local
         # With device="auto", a GPU with too little memory is not used.
         monkeypatch.setattr(imputer_module, "find_device", lambda device: "cpu")
         monkeypatch.setattr(imputer_module, "memory_of", lambda device: 1000.0)
-        assert type(IGHImputer(device="auto", random_state=0, max_sweeps=1).fit(X).solver_) is Local
+        assert type(IGHImputer(**given).fit(X).solver_) is Local
 
     def test_tensors_of_a_dtype_unknown_to_numpy_are_refused(self, torch):
         with pytest.raises(InvalidInput, match=r"got torch.bfloat16. Use X.to\(torch.float32\)"):

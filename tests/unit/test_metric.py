@@ -12,15 +12,17 @@ from manifill._estimators import checking
 from manifill._fillers import Run, Status
 from manifill._fillers.metric import EFFORTS, MetricFiller, targets
 from manifill._fillers.metric.copies import linear_copies
-from manifill._fillers.metric.preset import FIVE, TWO
+from manifill._fillers.metric.near import NearFit
+from manifill._fillers.metric.preset import FIVE, NEAR, TWO
 from manifill._fillers.metric.regression import fit, learned_weights
-from manifill._fillers.metric.rows import Rows
+from manifill._fillers.metric.rows import Rows, Weighted, lengthened
+from manifill._fillers.sweep import Component
 from manifill._problem import Problem
 from manifill._stacking import stack_by_group
 from manifill.errors import InvalidInput
-from manifill._fillers.sweep import Component
-from manifill.kernels import Cosine, Gaussian
-from manifill.solvers import CentresFit, ExactFit, Ridge
+from manifill.kernels import Cosine, Gaussian, Pairs
+from manifill.kernels.pairs import ABSOLUTE_DISTANCE, SQUARED_DISTANCE
+from manifill.solvers import CentresFit, ExactFit, Local, Ridge
 
 
 def friedman(n, seed, d=8):
@@ -131,7 +133,58 @@ class TestWeights:
         np.testing.assert_array_equal(learned_weights(np.zeros(3), [(0,), (1,), (2,)], allowed), [1, 0, 1])
 
 
+class TestNearRows:
+    def fitted(self, m):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (m, 3))
+        rows = Weighted.of(Rows(X, np.zeros(X.shape, dtype=bool)), np.arange(3), np.ones(3), np.zeros(3))
+        f = np.sin(3 * X[:, :1]) + X[:, 1:2]
+        return rows, f, NearFit.of(rows, f, NEAR)
+
+    @pytest.mark.parametrize("m", [300, 6000])  # all rows are searched, and some cells
+    def test_values_without_the_row_are_about_those_of_new_rows(self, m):
+        rows, f, near = self.fitted(m)
+        left_out = np.mean((near.without_own(rows)[0] - f) ** 2)
+        others, truth, _ = self.fitted(m + 200)
+        new = np.mean((near.at(others[slice(m, None)])[0] - truth[m:]) ** 2)
+        assert 0.7 < left_out / new < 1.4
+        assert np.mean((near.at(rows)[0] - f) ** 2) < 0.4 * left_out
+        assert left_out < 0.02 * f.var()
+
+    def test_short_tables_have_no_such_component(self):
+        X = friedman(220, 3)
+        X[180:, -1] = np.nan
+        for rows, expected in ((150, {Ridge}), (220, {Ridge, Local})):
+            found = filled(Problem.of(X[-rows:]), most=2).sweeps[-1].components
+            assert {type(one.solver) for one in found} == expected
+
+
+def test_imputed_values_make_rows_distant():
+    """Distances are longer by half of the error of every imputed value; that of a row to itself stays 0."""
+    Z = np.array([[0.0, 1.0], [2.0, 1.0]])
+    rows = Rows(Z, np.array([[True, False], [False, False]]))
+    weighted = Weighted.of(rows, np.arange(2), np.array([2.0, 1.0]), np.array([0.5, 9.0]))
+    pairs = lengthened(
+        Pairs.of(weighted.values, statistics=(ABSOLUTE_DISTANCE, SQUARED_DISTANCE)),
+        weighted,
+        weighted,
+        np.arange(2),
+    )
+    np.testing.assert_allclose(pairs[ABSOLUTE_DISTANCE], [[0, 4.5], [4.5, 0]])
+    np.testing.assert_allclose(pairs[SQUARED_DISTANCE], [[0, 16.5], [16.5, 0]])
+
+
 class TestCopies:
+    def test_columns_that_tell_about_each_other_are_in_different_folds(self):
+        rng = np.random.default_rng(0)
+        z = rng.standard_normal((100, 4))
+        X = np.repeat(z, 2, axis=1) + 0.1 * rng.standard_normal((100, 8))
+        X[0, 0] = np.nan
+        problem = Problem.of(X)
+        fold = linear_copies(problem, targets(problem), 4, 100, np.random.default_rng(0)).fold
+        np.testing.assert_array_equal(np.bincount(fold), [2, 2, 2, 2])
+        assert (fold[::2] != fold[1::2]).all()
+
     def test_imputed_predictors_hardly_depend_on_the_target(self):
         """In the table, imputed values of a row follow a known value of that row; in its copy they do not."""
         rng = np.random.default_rng(0)
@@ -346,4 +399,3 @@ class TestImputer:
         one = IGHImputer(random_state=0).fit_transform(X)
         other = IGHImputer(random_state=0).fit_transform(X[rows][:, columns])
         np.testing.assert_allclose(other, one[rows][:, columns], atol=1e-7)
-

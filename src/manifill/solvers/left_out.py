@@ -23,8 +23,8 @@ from manifill.solvers.ridge import Ridge, mean_diagonal
 
 # Added to the diagonal of the affinities among centres, relative to its mean: some centres may coincide.
 _JITTER = 1e-6
-# Shares of the mean diagonal that are added to the normal equations until they are positive definite: rounding
-# errors are amplified if centres nearly coincide.
+# Shares of the mean diagonal that are added to the normal equations until they are positive definite:
+# rounding errors are amplified if centres nearly coincide.
 _ROUNDING = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 # Largest mean influence of a row, against rounding.
 _MAX_INFLUENCE = 0.99

@@ -7,8 +7,9 @@ kernels, the accuracy and the intervals. So no entry has to be held out, and not
 """
 
 from manifill._fillers.metric.copies import Copies
-from manifill._fillers.metric.filler import MetricFill, MetricFiller, MetricSweep, targets
+from manifill._fillers.metric.filler import MetricFiller, targets
 from manifill._fillers.metric.importances import Importances
+from manifill._fillers.metric.outcome import MetricFill, MetricSweep
 from manifill._fillers.metric.preset import EFFORTS, Preset
 from manifill._fillers.metric.regression import Regression
 

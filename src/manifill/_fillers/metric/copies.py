@@ -9,16 +9,22 @@ count as missing. The imputed values of a copy know nothing of the columns of it
 predictors for these columns.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from manifill._arrays import Array, Indices, Mask
-from manifill._fillers.sweep import LinearStart
+from manifill._fillers.metric.preset import Preset
+from manifill._fillers.metric.regression import Fitted, fit
+from manifill._fillers.metric.rows import Rows
+from manifill._fillers.sweep import Component, LinearStart
 from manifill._fillers.sweep.start import Normal, conditional_mean
 from manifill._ordering import Groups
 from manifill._problem import Problem
 
+# Known rows that a column needs to be fitted; other columns get their mean. Set by hand, not tuned.
+_MIN_ROWS = 3
 # Folds of the rows: the linear start of a copy is estimated from rows of other folds. Set by hand, not tuned.
 _ROW_FOLDS = 5
 
@@ -73,7 +79,7 @@ def linear_copies(
     rows = np.arange(n) if n <= n_rows else np.sort(rng.permutation(n)[:n_rows])
     row_fold = np.arange(n) % min(_ROW_FOLDS, n)
     normal, without = LinearStart().distributions(problem, np.random.default_rng(0), row_fold)
-    fold = _folds(np.linalg.inv(normal[1]), groups, n_folds, rng)
+    fold = _folds(np.asarray(np.linalg.inv(normal[1]), dtype=np.float64), groups, n_folds, rng)
     hidden = np.empty((n_folds, len(rows), d))
     for number, distribution in enumerate(without):
         own = np.flatnonzero(row_fold[rows] == number)
@@ -82,6 +88,26 @@ def linear_copies(
             hidden[b, own] = _conditional(problem, problem.Z[rows[own]], M, distribution)
     Z = _conditional(problem, problem.Z, problem.M, normal)
     return Copies(np.where(problem.M, Z, problem.Z), rows, hidden, fold)
+
+
+def fit_on_copy(
+    problem: Problem,
+    copies: Copies,
+    group: Sequence[int],
+    weights: Array,
+    errors: Array,
+    components: Sequence[Component],
+    preset: Preset,
+    slopes: bool = False,
+) -> Fitted | None:
+    """The regression of a group on its copy, in the rows in which it is known; None if it gets its mean."""
+    M = problem.M[copies.rows]
+    known = np.flatnonzero(~M[:, group[0]])
+    if len(known) < _MIN_ROWS or not weights.any():
+        return None
+    predictors = Rows(copies.predictors(problem, int(copies.fold[group[0]]))[known], M[known])
+    f = problem.Z[copies.rows[known]][:, list(group)]
+    return fit(predictors, f, weights, errors, components, preset, slopes)
 
 
 def _folds(covariance: Array, groups: Groups, n_folds: int, rng: np.random.Generator) -> Indices:

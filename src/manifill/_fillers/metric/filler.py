@@ -9,122 +9,32 @@ known entries that are left out.
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
-from manifill._arrays import Array, Indices, Mask, Table, to_numpy
+from manifill._arrays import Array, Mask, to_numpy
 from manifill._fillers.base import Extension, Fill, Run, Status, SweepRecord
-from manifill._fillers.metric.copies import Copies, limited, linear_copies, linear_start
+from manifill._fillers.metric.copies import Copies, fit_on_copy, limited, linear_copies
+from manifill._fillers.metric.newrows import MetricExtension
+from manifill._fillers.metric.outcome import MetricFill, MetricSweep, stages
 from manifill._fillers.metric.preset import BALANCED, Preset
-from manifill._fillers.metric.regression import Fitted, Kernels, Regression, fit, learned_weights
+from manifill._fillers.metric.regression import Fitted, Kernels, Regression, learned_weights
 from manifill._fillers.metric.rows import Rows
-from manifill._fillers.sweep import Component, Ensemble
+from manifill._fillers.sweep import Component
 from manifill._ordering import Groups
 from manifill._problem import Problem
 from manifill._stacking import stack_by_group
 from manifill._threads import Workers, share
 from manifill.solvers import Local
 
-# Known rows that a column needs to be fitted; other columns get their mean. Set by hand, not tuned.
-_MIN_ROWS = 3
 # Folds of the rows. With weights of components found on all rows, left-out entries look better than they are:
 # on 500 rows of noise by 1.3 % of the error. Set by hand, not tuned.
 _ROW_FOLDS = 5
-# Stages of a sweep.
-_STAGES = 4
 # Rows from which near rows are a component: in shorter tables most rows are near. Set by hand, not tuned.
 _MIN_NEAR_ROWS = 200
 # Components whose mean weight is smaller are not used in later sweeps.
 _MIN_SHARE = 0.03
-
-Stages = tuple[tuple[int, ...], ...]
-"""Positions of the groups of columns in each stage."""
-
-
-@dataclass(frozen=True, eq=False)
-class MetricSweep:
-    """What one sweep learned.
-
-    Attributes
-    ----------
-    components : kernels and solvers.
-    copies : the rows that its regressions were fitted to.
-    weights : (G, d), weights of the predictors of each group.
-    errors : (d,), root mean square errors of imputed predictors.
-    shares : (G, C), weights of the components in the blend.
-    regressions : for each group; None for a group that gets its mean. Empty if they are to be computed.
-    """
-
-    components: tuple[Component, ...]
-    copies: Copies
-    weights: Array
-    errors: Array
-    shares: Array
-    regressions: tuple[Regression | None, ...] = ()
-
-    @property
-    def mean_shares(self) -> Array:
-        """(C,), mean weights of the components over the groups."""
-        C = len(self.components)
-        return self.shares.mean(axis=0) if len(self.shares) else np.full(C, 1 / C)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MetricFill(Fill):
-    """The fill.
-
-    Attributes
-    ----------
-    groups : groups of columns that are fitted.
-    sweeps : the sweeps so far.
-    left_out : (t, d), values of the known entries in `rows` by fits without them, in standardised units.
-    errors : root mean square error of `left_out` after each sweep, in standardised units.
-    shrinkage : (d,), factors on the distance from the column means.
-    """
-
-    groups: Groups = ()
-    sweeps: tuple[MetricSweep, ...] = ()
-    left_out: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    errors: tuple[float, ...] = ()
-    shrinkage: Array = field(default_factory=lambda: np.zeros(0))
-
-    @property
-    def rows(self) -> Indices:
-        """(t,), rows that the regressions were fitted to."""
-        return self.sweeps[-1].copies.rows if self.sweeps else np.zeros(0, dtype=np.intp)
-
-    def shrunk(self, shrinkage: Array) -> "MetricFill":
-        """The same with imputed values shrunk towards the column means, by factors (d,)."""
-        Z = np.where(self.problem.M, to_numpy(self.Z) * shrinkage, self.problem.Z)
-        return replace(self, Z=Z, left_out=self.left_out * shrinkage, shrinkage=shrinkage)
-
-    @property
-    def importances(self) -> Array:
-        """(d, d), weight of each column in the metric of each column; 0 for columns filled by their mean."""
-        found = np.zeros((self.problem.shape[1],) * 2)
-        for group, weights in zip(self.groups, self.sweeps[-1].weights, strict=True):
-            found[list(group)] = weights * bool(self.shrinkage[list(group)].any())
-        return found
-
-    def ensemble(self, preset: Preset) -> Ensemble:
-        """The kernels on all rows or centres of the last sweep, with their mean weights over the groups."""
-        used = self.sweeps[-1].components if self.sweeps else preset.first
-        shares = self.sweeps[-1].mean_shares if self.sweeps else np.ones(len(used))
-        most = int((~self.problem.M[self.rows]).sum(axis=0).max(initial=0))
-        components = [
-            replace(one, solver=preset.solver(one, most), weight=float(w))
-            for one, w in zip(used, shares, strict=True)
-        ]
-        kinds = {type(one.solver) for one in components if one.weight > 0}
-        kind = type(components[0].solver)
-        some = [one for one in components if type(one.solver) is kind and (one.weight > 0 or not kinds)]
-        some = some or [replace(components[0], weight=1.0)]
-        total = sum(one.weight for one in some)
-        return Ensemble(
-            tuple(replace(one, weight=one.weight / total) for one in some),
-            self.shrinkage if self.shrinkage.size else None,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +116,9 @@ class MetricFiller:
         with Workers(run.n_jobs):
             copies = linear_copies(problem, groups, *self.preset.copies(*problem.shape), rng)
         allowed = np.array([_allowed(problem, group) for group in groups], dtype=float).reshape(-1, d)
-        state = _State(copies.Z, copies.hidden, copies.hidden.copy(), np.zeros((len(copies.rows), d)), allowed)
+        state = _State(
+            copies.Z, copies.hidden, copies.hidden.copy(), np.zeros((len(copies.rows), d)), allowed
+        )
         errors = [copies.error(problem)]
         for number in range(1, self.preset.most + 1):
             settled = number > 1 and errors[-1] > (1 - self.preset.gain) * errors[-2]
@@ -233,11 +145,8 @@ class MetricFiller:
             enough = len(fill.problem.rows) >= _MIN_NEAR_ROWS
             return tuple(one for one in chosen if enough or not isinstance(one.solver, Local))
         before = fill.sweeps[-1]
-        kept = [
-            one
-            for one, share in zip(before.components, before.mean_shares, strict=True)
-            if share >= _MIN_SHARE
-        ]
+        shares = zip(before.components, before.mean_shares, strict=True)
+        kept = [one for one, share in shares if share >= _MIN_SHARE]
         return tuple(kept) or before.components
 
     def _sweep(
@@ -248,7 +157,7 @@ class MetricFiller:
         visits: dict[int, _Visit] = {}
         shares = np.zeros((len(groups), len(task.components)))
         sums: list[_Sums] = []
-        for stage in _stages(copies.fold, groups):
+        for stage in stages(copies.fold, groups):
             copies = replace(copies, Z=state.Z, hidden=state.hidden)
             for b in {int(copies.fold[groups[position][0]]) for position in stage}:
                 state.seen[b] = state.hidden[b]
@@ -291,9 +200,12 @@ class MetricFiller:
         missing = np.flatnonzero(problem.M[:, first])
         C, g, k = len(task.components), len(group), len(known)
         hidden, of_own = np.zeros((C, B, 0 if task.last else len(unknown), g)), np.zeros((C, k, g))
-        if k < _MIN_ROWS or not weights.any():
+        slopes = not task.last
+        fitted = fit_on_copy(
+            problem, copies, group, weights, task.errors, task.components, self.preset, slopes
+        )
+        if fitted is None:
             return _Visit(None, np.zeros((C, len(missing), g)), np.zeros((C, k, g)), hidden, of_own)
-        fitted = self.fit(problem, copies, group, weights, task.errors, task.components, not task.last)
         values = fitted.regression.at(Rows(copies.Z[missing], problem.M[missing]))
         if not task.last:
             imputed = M[None, unknown] | (copies.fold == np.arange(B)[:, None])[:, None]
@@ -303,23 +215,6 @@ class MetricFiller:
             its_copy = Rows(copies.hidden[own, known], M[known] | (copies.fold == own))
             of_own = fitted.left_out if alone else fitted.without_own(its_copy)
         return _Visit(fitted, values, fitted.left_out, hidden, of_own)
-
-    def fit(
-        self,
-        problem: Problem,
-        copies: Copies,
-        group: Sequence[int],
-        weights: Array,
-        errors: Array,
-        components: Sequence[Component],
-        slopes: bool = False,
-    ) -> Fitted:
-        """The regression of a group on its copy, in the rows in which it is known."""
-        M = problem.M[copies.rows]
-        known = np.flatnonzero(~M[:, group[0]])
-        predictors = Rows(copies.predictors(problem, int(copies.fold[group[0]]))[known], M[known])
-        f = problem.Z[copies.rows[known]][:, list(group)]
-        return fit(predictors, f, weights, errors, components, self.preset, slopes)
 
     def _sums(self, problem: Problem, copies: Copies, group: Sequence[int], visit: _Visit) -> "_Sums":
         """Products of the left-out values of a group, for each fold of the rows."""
@@ -351,7 +246,9 @@ class MetricFiller:
         known, unknown = np.flatnonzero(~M), np.flatnonzero(M)
         missing = np.flatnonzero(problem.M[:, first])
         state.Z = state.Z.copy()
-        state.Z[np.ix_(missing, columns)] = limited(problem, np.tensordot(blends[0], visit.missing, 1), columns)
+        state.Z[np.ix_(missing, columns)] = limited(
+            problem, np.tensordot(blends[0], visit.missing, 1), columns
+        )
         of_fold = np.einsum("kc,ckg->kg", blends[1 + known % _ROW_FOLDS], visit.left_out)
         state.left_out[np.ix_(known, columns)] = limited(problem, of_fold, columns)
         if visit.hidden.shape[2] == len(unknown):
@@ -359,7 +256,7 @@ class MetricFiller:
             values = limited(problem, np.tensordot(blends[0], visit.hidden, 1), columns)
             state.hidden[np.ix_(np.arange(B), unknown, columns)] = values
             values = limited(problem, np.tensordot(blends[0], visit.own, 1), columns)
-            state.hidden[np.ix_([own], known, columns)] = values[None]
+            state.hidden[np.ix_(np.array([own]), known, columns)] = values[None]
 
     def _filled(self, fill: MetricFill, state: _State, swept: MetricSweep, began: float) -> MetricFill:
         """The fill after a sweep."""
@@ -390,7 +287,7 @@ class MetricFiller:
 
     def extension(self, fill: MetricFill, run: Run) -> Extension | None:
         """The model that fills new rows."""
-        return _MetricExtension(self, fill)
+        return MetricExtension(self.preset, fill)
 
 
 _Sums = tuple[Array, Array, Array]
@@ -402,22 +299,13 @@ def _weights(sums: Sequence[_Sums], last: int) -> Array:
 
     The first are found on all rows, the others on the rows outside each of F folds.
     """
-    products, projections, entries = (np.stack(one, axis=1) for one in zip(*sums, strict=True))
-    of_all = [one.sum(axis=0) for one in (products, projections, entries)]
-    found = [stack_by_group(*of_all, last=last)]
-    for number in range(_ROW_FOLDS):
-        parts = (products, projections, entries)
-        others = [every - one[number] for every, one in zip(of_all, parts, strict=True)]
-        found.append(stack_by_group(*others, last=last))
+    parts = [np.stack(one, axis=1) for one in zip(*sums, strict=True)]
+    products, projections, entries = (one.sum(axis=0) for one in parts)
+    found = [stack_by_group(products, projections, entries, last)]
+    for own_products, own_projections, own_entries in zip(*parts, strict=True):
+        others = products - own_products, projections - own_projections, entries - own_entries
+        found.append(stack_by_group(*others, last))
     return np.stack(found)
-
-
-def _stages(fold: Indices, groups: Groups) -> Stages:
-    """The groups of each stage: those of some folds of the columns."""
-    n_folds = int(fold.max(initial=-1)) + 1
-    stage = np.arange(n_folds) * min(_STAGES, n_folds) // max(n_folds, 1)
-    of_group = np.array([stage[fold[group[0]]] for group in groups], dtype=np.intp)
-    return tuple(tuple(np.flatnonzero(of_group == one).tolist()) for one in np.unique(of_group))
 
 
 def _root_mean_square(values: Array) -> float:
@@ -444,57 +332,3 @@ def _allowed(problem: Problem, group: Sequence[int]) -> Mask:
     allowed: Mask = problem.scaling.std > 0
     allowed[list(of_group)] = False
     return allowed
-
-
-@dataclass(frozen=True, eq=False)
-class _MetricExtension:
-    """Fills new rows by the sweeps of a fill, each row on its own."""
-
-    filler: MetricFiller
-    fill: MetricFill
-
-    @cached_property
-    def _regressions(self) -> list[tuple[Regression | None, ...]]:
-        """The regressions of every sweep; those of a saved model are computed here."""
-        return [sweep.regressions or self._fitted(sweep) for sweep in self.fill.sweeps]
-
-    def _fitted(self, sweep: MetricSweep) -> tuple[Regression | None, ...]:
-        problem = self.fill.problem
-
-        def one(task: tuple[Sequence[int], Array]) -> Regression | None:
-            group, weights = task
-            known = (~problem.M[sweep.copies.rows, group[0]]).sum()
-            if known < _MIN_ROWS or not weights.any():
-                return None
-            found = self.filler.fit(problem, sweep.copies, group, weights, sweep.errors, sweep.components)
-            return found.regression
-
-        with Workers():
-            return tuple(share(one, list(zip(self.fill.groups, sweep.weights, strict=True))))
-
-    def complete(self, given: Table, moments: Array | None = None) -> Table:
-        """Rows (m, d) in the user's units, filled where they are NaN."""
-        problem, M = self.fill.problem, np.isnan(given)
-        some = np.flatnonzero(M.any(axis=1) & ~M.all(axis=1))
-        Z = np.zeros(given.shape)
-        if some.size and self.fill.sweeps:
-            known = problem.scaling.standardise(np.where(M[some], problem.scaling.mean, given[some]))
-            Z[some] = self._swept(np.where(M[some], 0.0, known), M[some])
-        return problem.complete(given, Z)
-
-    def _swept(self, known: Array, M: Mask) -> Array:
-        """Imputed rows (m, d) in standardised units."""
-        problem, fill = self.fill.problem, self.fill
-        Z = np.where(M, limited(problem, linear_start(problem, known, M)), known)
-        for sweep, regressions in zip(fill.sweeps, self._regressions, strict=True):
-            for stage in _stages(sweep.copies.fold, fill.groups):
-                before = Z.copy()
-                for position in stage:
-                    columns, regression = np.array(fill.groups[position]), regressions[position]
-                    rows = np.flatnonzero(M[:, columns[0]])
-                    values = np.zeros((len(rows), len(columns)))
-                    if regression is not None:
-                        found = regression.at(Rows(before[rows], M[rows]))
-                        values = limited(problem, np.tensordot(sweep.shares[position], found, 1), columns)
-                    Z[np.ix_(rows, columns)] = values
-        return Z * np.where(M, fill.shrinkage, 1.0)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from manifill._threads import share
 from manifill.kernels import Pairs
 from manifill.kernels.bandwidth import evenly_spaced
 from manifill.solvers import Local
+
+Floats = npt.NDArray[np.floating[Any]]
 
 # Rows whose values are found in one piece of work of a thread.
 _ROWS_AT_A_TIME = 500
@@ -30,10 +32,10 @@ class _Index:
 
     order: Indices
     first: Indices
-    centres: Array
-    rows: Array
-    columns: Array
-    extra: Array
+    centres: Floats
+    rows: Floats
+    columns: Floats
+    extra: Floats
 
     @classmethod
     def of(cls, rows: Weighted) -> Self:
@@ -104,9 +106,17 @@ class NearFit:
         def fill(part: slice) -> None:
             at = np.ascontiguousarray(rows.values[part], dtype=np.float32)
             near = np.empty((len(at), k), dtype=np.intp)
-            distance: npt.NDArray[np.float32] = np.empty((len(at), k), dtype=np.float32)
+            distance: Floats = np.empty((len(at), k), dtype=np.float32)
             compiled.nearest(
-                at, index.columns, index.extra, index.first, index.centres, n_cells, left_out[part], near, distance
+                at,
+                index.columns,
+                index.extra,
+                index.first,
+                index.centres,
+                n_cells,
+                left_out[part],
+                near,
+                distance,
             )
             compiled.from_near_rows(
                 index.rows,

@@ -77,10 +77,8 @@ class Preset:
         folds = self.folds if n <= self.fitted else max(1, self.folds // 2)
         return folds, max(1, min(n, self.rows, _MAX_COPIED // (folds * d)))
 
-    def solver(self, component: Component, known: int) -> Ridge | Landmarks | Local:
-        """The solver of a component for a column with so many known rows, with the reason."""
-        if isinstance(component.solver, Local):
-            return component.solver
+    def solver(self, component: Component, known: int) -> Ridge | Landmarks:
+        """The solver of a kernel for a column with so many known rows, with the reason."""
         ridge = component.solver.ridge if isinstance(component.solver, Ridge) else 0.0
         if known <= self.exact:
             return Ridge(ridge, why=f"{known:,} known rows are few enough for all pairs of rows")

@@ -144,7 +144,9 @@ def fit(
     weighted = Weighted.of(rows, used, weights[used], errors[used])
     near = [one for one in components if isinstance(one.solver, Local)]
     others = [one for one in components if not isinstance(one.solver, Local)]
-    parts, left_out, elsewhere = [], [], []
+    parts: list[Part] = []
+    left_out: list[Array] = []
+    elsewhere: list[Callable[[Weighted], Array]] = []
     found = np.zeros(rows.Z.shape[1])
     if others:
         part, values, without = _kernels(weighted, f, others, preset)

@@ -2,8 +2,8 @@
 
 Two rows are further apart than their imputed values say. If the error of an imputed value x is e on average,
 the expected distance |x − y| to another value is about |x − y| + e / 2 while the two are close, and the
-expected square is (x − y)² + e². So half of w e is added to L1 distances for every imputed predictor of a row,
-and half of (w e)² to squared ones, with w its weight. Rows with many imputed predictors count less.
+expected square is (x − y)² + e². So half of w e is added to L1 distances for every imputed predictor of a
+row, and half of (w e)² to squared ones, with w its weight. Rows with many imputed predictors count less.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Weighted:
 
     @classmethod
     def of(cls, rows: Rows, used: Indices, weights: Array, errors: Array) -> Self:
-        """From the columns `used` (q,), their `weights` (q,), and the `errors` (q,) of their imputed values."""
+        """From the columns `used`, their `weights`, and the `errors` of their imputed values, (q,) each."""
         imputed = rows.imputed[:, used].astype(np.float64)
         spread = weights * errors
         return cls(

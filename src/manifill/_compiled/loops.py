@@ -1,8 +1,4 @@
-"""Loops that numpy cannot do in one pass, compiled by numba without the GIL, so threads run in parallel.
-
-This module is imported only for work that takes longer than importing numba; small tables never wait for it.
-Compiled code is cached on disk.
-"""
+"""Linear algebra of small systems, and sums over pairs of rows."""
 
 from typing import Any
 
@@ -14,7 +10,7 @@ from numba.extending import get_cython_function_address
 from manifill._arrays import Array, Indices
 
 
-def _compile(function: Any, **options: Any) -> Any:
+def compile_loop(function: Any, **options: Any) -> Any:
     """Compile without the GIL; the code is cached on disk if there is a writable folder."""
     try:
         return njit(nogil=True, cache=True, **options)(function)
@@ -47,8 +43,8 @@ ABSOLUTE, SQUARED, PRODUCT = 0, 1, 2
 """Kinds of pair statistics: Σ |x − y|, Σ (x − y)² and Σ x·y over columns."""
 
 
-@_compile
-def _solve_in_place(matrix: Array, n: int, values: Array, n_functions: int) -> bool:
+@compile_loop
+def solve_in_place(matrix: Array, n: int, values: Array, n_functions: int) -> bool:
     """Replace each row f of `values` (n_functions, n) by matrix⁻¹ f; overwrites `matrix` (n, n).
 
     Only the lower triangle of `matrix` is read. Returns whether the matrix is positive definite.
@@ -68,7 +64,7 @@ def _solve_in_place(matrix: Array, n: int, values: Array, n_functions: int) -> b
     return size[2] == 0  # type: ignore[no-any-return]
 
 
-@_compile
+@compile_loop
 def invert(matrix: Array) -> bool:
     """Replace a symmetric matrix (n, n) by its inverse; returns whether it is positive definite."""
     n = matrix.shape[0]
@@ -86,7 +82,7 @@ def invert(matrix: Array) -> bool:
     return size[1] == 0  # type: ignore[no-any-return]
 
 
-@_compile
+@compile_loop
 def solve_subsets(
     K: Array,
     rows: Indices,
@@ -125,7 +121,7 @@ def solve_subsets(
             for j in range(J.size):
                 for i in range(A.size):
                     values[j, i] = F[A[i], J[j]]
-            if _solve_in_place(matrix, A.size, values, J.size):
+            if solve_in_place(matrix, A.size, values, J.size):
                 used[s] = attempt
                 break
         for j in range(J.size):
@@ -133,7 +129,7 @@ def solve_subsets(
                 X[A[i], J[j]] = values[j, i]
 
 
-@_compile
+@compile_loop
 def factor_single(K: Array, A: Indices, added: float, factor: Array) -> int:
     """Write the single-precision Cholesky factor of K[A, A] + added·I to `factor`; returns 0 on success."""
     n = A.size
@@ -150,7 +146,7 @@ def factor_single(K: Array, A: Indices, added: float, factor: Array) -> int:
     return size[1]  # type: ignore[no-any-return]
 
 
-@_compile
+@compile_loop
 def solve_single(factor: Array, values: Array) -> None:
     """Solve, with a factor from `factor_single`, for each row of `values` (functions, |A|), in place."""
     if values.size == 0:
@@ -169,7 +165,7 @@ def solve_single(factor: Array, values: Array) -> None:
     )
 
 
-@_compile
+@compile_loop
 def _totals(kind: int, x: Array, columns: Array, total: Array) -> None:
     """Statistic total[j] of the row x (d,) with row j of a table stored by columns (d, m).
 
@@ -200,14 +196,14 @@ def _totals(kind: int, x: Array, columns: Array, total: Array) -> None:
                 total[j] += x0 * y0[j]
 
 
-@_compile
+@compile_loop
 def totals_between(kind: int, X: Array, columns_of_Y: Array, total: Array) -> None:
     """Statistic total[i, j] of the rows X[i] and Y[j]; Y is stored by columns (d, m)."""
     for i in range(X.shape[0]):
         _totals(kind, X[i], columns_of_Y, total[i])
 
 
-@_compile
+@compile_loop
 def add_column(kind: int, x: Array, y: Array, sign: float, total: Array) -> None:
     """Add sign · the statistic of x[i] and y[j], the values of one column, to total[i, j]."""
     for i in range(x.size):
@@ -223,7 +219,7 @@ def add_column(kind: int, x: Array, y: Array, sign: float, total: Array) -> None
                 row[j] += sign * x0 * y[j]
 
 
-@_compile
+@compile_loop
 def signed_sums(X: Array, columns_of_Y: Array, K: Array, total: Array, ties: Array) -> None:
     """total[i, c] = Σ K[i, j] sign(X[i, c] − Y[j, c]) over j; Y is stored by columns (d, m).
 
@@ -240,7 +236,7 @@ def signed_sums(X: Array, columns_of_Y: Array, K: Array, total: Array, ties: Arr
             ties[i, c] = row.sum() - above - below
 
 
-@_compile
+@compile_loop
 def drop_small(total: Array, rounding: Array) -> None:
     """Set totals that do not exceed the rounding error of their row (n, 1) to zero, in place."""
     for i in range(total.shape[0]):
@@ -249,7 +245,7 @@ def drop_small(total: Array, rounding: Array) -> None:
             row[j] = row[j] if row[j] > threshold else 0.0
 
 
-@_compile
+@compile_loop
 def add_scaled(factor: float, total: Array, out: Array) -> None:
     """Add factor · total to `out`."""
     for i in range(total.shape[0]):
@@ -258,7 +254,7 @@ def add_scaled(factor: float, total: Array, out: Array) -> None:
             result[j] += factor * row[j]
 
 
-@_compile
+@compile_loop
 def totals_within(kind: int, rows: Array, sets: Indices, total: Array) -> None:
     """Statistic total[b, i(i + 1)/2 + j] of the rows sets[b, i] and sets[b, j], for i ≥ j."""
     q, d = sets.shape[1], rows.shape[1]
@@ -272,7 +268,7 @@ def totals_within(kind: int, rows: Array, sets: Indices, total: Array) -> None:
             _totals(kind, rows[sets[b, i]], columns, total[b, first : first + i + 1])
 
 
-@_compile
+@compile_loop
 def totals_across(kind: int, rows: Array, queries: Indices, near: Indices, total: Array) -> None:
     """Statistic total[b, j] of the row queries[b] with the row near[b, j]."""
     q, d = near.shape[1], rows.shape[1]
@@ -284,7 +280,7 @@ def totals_across(kind: int, rows: Array, queries: Indices, near: Indices, total
         _totals(kind, rows[queries[b]], columns, total[b])
 
 
-@_compile
+@compile_loop
 def extend_each(K: Array, f: Array, count: Indices, added: Array, value: Array, used: Indices) -> None:
     """value[b] = k · (K[A, A] + added·I)⁻¹ f[b, A], with affinities K[b] in the order of `totals_within`.
 
@@ -305,195 +301,9 @@ def extend_each(K: Array, f: Array, count: Indices, added: Array, value: Array, 
                     matrix[i * n + j] = K[b, first + j]
                 matrix[i * n + i] += added[attempt]
                 coefficients[i] = f[b, i]
-            if _solve_in_place(matrix, n, coefficients, 1):
+            if solve_in_place(matrix, n, coefficients, 1):
                 used[b] = attempt
                 break
         first = last * (last + 1) // 2
         for i in range(n):
             value[b] += K[b, first + i] * coefficients[i]
-
-
-@_compile
-def _pushed(values: Array, indices: Indices, count: int, value: float, index: int) -> int:
-    """Add a value and its index to a heap of at most len(values) smallest values, the largest first.
-
-    `count` is the number of values so far; returns the new one.
-    """
-    k = values.size
-    if count < k:
-        position = count
-        count += 1
-        while position > 0:
-            parent = (position - 1) >> 1
-            if values[parent] >= value:
-                break
-            values[position], indices[position] = values[parent], indices[parent]
-            position = parent
-        values[position], indices[position] = value, index
-    elif value < values[0]:
-        position = 0
-        while 2 * position + 1 < k:
-            child = 2 * position + 1
-            if child + 1 < k and values[child + 1] > values[child]:
-                child += 1
-            if values[child] <= value:
-                break
-            values[position], indices[position] = values[child], indices[child]
-            position = child
-        values[position], indices[position] = value, index
-    return count
-
-
-@_compile
-def _distances(x: Array, columns: Array, first: int, last: int, total: Array) -> None:
-    """Add to total (last − first,) the L1 distances of x (d,) from the rows `first` to `last` of `columns` (d, m)."""
-    d, size = x.size, last - first
-    for c in range(0, d - 3, 4):
-        x0, x1, x2, x3 = x[c], x[c + 1], x[c + 2], x[c + 3]
-        y0, y1 = columns[c, first:last], columns[c + 1, first:last]
-        y2, y3 = columns[c + 2, first:last], columns[c + 3, first:last]
-        for j in range(size):
-            total[j] += abs(x0 - y0[j]) + abs(x1 - y1[j]) + abs(x2 - y2[j]) + abs(x3 - y3[j])
-    for c in range(d - d % 4, d):
-        own, y = x[c], columns[c, first:last]
-        for j in range(size):
-            total[j] += abs(own - y[j])
-
-
-@_compile
-def _smallest(total: Array, size: int, values: Array, indices: Indices, lowest: Array) -> int:
-    """Write the smallest of total[:size], as many as fit into `values`, and their indices; returns how many.
-
-    The numbers are divided into sets. The k-th smallest of the minima of the sets bounds the k-th smallest
-    number, so that few numbers are compared. `total` and `lowest` have room for 64 more numbers.
-    """
-    k = values.size
-    width = min(64, size // (4 * k))  # numbers of a set
-    bound, count = np.float32(np.inf), 0
-    if width < 2:
-        for j in range(size):
-            count = _pushed(values, indices, count, total[j], j)
-        return count
-    n_sets = (size + width - 1) // width
-    total[size : width * n_sets] = np.inf
-    lowest[:n_sets] = total[:n_sets]  # set s has the numbers s, s + n_sets, s + 2 n_sets, …
-    for first in range(n_sets, width * n_sets, n_sets):
-        part = total[first : first + n_sets]
-        for s in range(n_sets):
-            lowest[s] = part[s] if part[s] < lowest[s] else lowest[s]
-    for s in range(n_sets):
-        count = _pushed(values, indices, count, lowest[s], s)
-    bound, count = values[0], 0
-    for s in range(n_sets):
-        if lowest[s] <= bound:
-            for j in range(s, size, n_sets):
-                if total[j] <= bound:
-                    count = _pushed(values, indices, count, total[j], j)
-    return count
-
-
-@_compile
-def nearest(
-    X: Array,
-    columns: Array,
-    extra: Array,
-    first: Indices,
-    centres: Array,
-    n_cells: int,
-    left_out: Indices,
-    near: Indices,
-    distance: Array,
-) -> None:
-    """The k rows at the smallest L1 distance, plus `extra` (m,), from each row of X (n, d), nearest first.
-
-    `columns` (d, m) are the rows, stored by columns and sorted by cells: cell c has the rows first[c] to
-    first[c + 1], with the centre `centres` (d, c). The `n_cells` nearest cells are searched. Row `left_out[i]`
-    is not among those of X[i]; −1 for none. Writes `near` and `distance` (n, k); −1 and infinity where there are
-    no more rows. All numbers have single precision.
-    """
-    m, k, all_cells = columns.shape[1], near.shape[1], first.size - 1
-    total, lowest = np.empty(m + 64, dtype=np.float32), np.empty(m // 2 + 64, dtype=np.float32)
-    start, shift = np.empty(all_cells, dtype=np.int64), np.empty(all_cells, dtype=np.int64)
-    values, indices = np.empty(k, dtype=np.float32), np.empty(k, dtype=np.int64)
-    to_centres = np.empty(all_cells + 64, dtype=np.float32)
-    cell_values, cells = np.empty(n_cells, dtype=np.float32), np.empty(n_cells, dtype=np.int64)
-    for i in range(X.shape[0]):
-        searched = all_cells
-        if n_cells < all_cells:
-            to_centres[:all_cells] = 0.0
-            _distances(X[i], centres, 0, all_cells, to_centres)
-            searched = _smallest(to_centres, all_cells, cell_values, cells, lowest)
-        size = 0
-        for s in range(searched):
-            cell = cells[s] if n_cells < all_cells else s
-            a, b = first[cell], first[cell + 1]
-            total[size : size + b - a] = extra[a:b]
-            _distances(X[i], columns, a, b, total[size : size + b - a])
-            if a <= left_out[i] < b:
-                total[size + left_out[i] - a] = np.inf
-            start[s], shift[s] = size, a - size
-            size += b - a
-        count = _smallest(total, size, values, indices, lowest)
-        sequence = np.argsort(values[:count])
-        for a in range(k):
-            near[i, a], distance[i, a] = -1, np.inf
-            if a < count and values[sequence[a]] < np.inf:
-                j = indices[sequence[a]]
-                near[i, a] = j + shift[np.searchsorted(start[:searched], j, side="right") - 1]
-                distance[i, a] = values[sequence[a]]
-
-
-@_compile
-def from_near_rows(
-    rows: Array,
-    extra: Array,
-    near: Indices,
-    distance: Array,
-    F: Array,
-    counts: Indices,
-    bandwidths: Array,
-    ridges: Array,
-    values: Array,
-) -> None:
-    """values[i, e] = k · (K + ridges[e] I)⁻¹ F over the nearest counts[e] rows, for each query i.
-
-    The affinities are exp(−D / bandwidths[e]), with D the `distance` (n, k) of a query to its rows `near` (n, k),
-    and that among the rows (m, q), plus `extra` (m,) of both. F is (m, g), `values` (n, e, g). Missing rows, −1,
-    come last.
-    """
-    k, q, g = near.shape[1], rows.shape[1], F.shape[1]
-    among = np.empty((k, k), dtype=rows.dtype)
-    own = np.empty((q, k), dtype=rows.dtype)
-    matrix, coefficients = np.empty(k * k), np.empty(g * k)
-    for i in range(near.shape[0]):
-        found = 0
-        while found < k and near[i, found] >= 0:
-            row = rows[near[i, found]]
-            for c in range(q):
-                own[c, found] = row[c]
-            found += 1
-        for a in range(found):
-            total = among[a, :a]
-            for b in range(a):
-                total[b] = extra[near[i, a]] + extra[near[i, b]]
-        for c in range(q):
-            column = own[c]
-            for a in range(1, found):
-                x, total = column[a], among[a, :a]
-                for b in range(a):
-                    total[b] += abs(x - column[b])
-        for e in range(counts.size):
-            n, scale = min(counts[e], found), -1.0 / bandwidths[e]
-            for a in range(n):
-                for b in range(a):
-                    matrix[a * n + b] = np.exp(scale * among[a, b])
-                matrix[a * n + a] = 1.0 + ridges[e]
-                for h in range(g):
-                    coefficients[h * n + a] = F[near[i, a], h]
-            if n:
-                _solve_in_place(matrix, n, coefficients, g)
-            for h in range(g):
-                value = 0.0
-                for a in range(n):
-                    value += np.exp(scale * distance[i, a]) * coefficients[h * n + a]
-                values[i, e, h] = value
