@@ -19,7 +19,7 @@ from manifill._fillers.sweep import Ensemble, Schedule, Sweeper
 from manifill._ordering import Groups
 from manifill._problem import Problem
 from manifill._selection.tuning import Tuning
-from manifill._validation import Accuracy, Errors, Evidence
+from manifill._validation import Accuracy, Errors, Evidence, Medians
 from manifill._validation.holdout import root_mean_square
 from manifill.errors import InvalidInput
 from manifill.solvers import AnySolver
@@ -85,6 +85,7 @@ class Fitted:
     seed : random seed of fills that are computed on first use.
     validated : held-out entries and the accuracy of every column; or a function that computes both on first
         use.
+    estimate : "mean" or "median", what missing values are filled with.
     """
 
     problem: Problem
@@ -97,11 +98,18 @@ class Fitted:
     run: Run
     seed: int
     validated: Validated | Callable[[], Validated] = field(repr=False)
+    estimate: str = "mean"
 
     @property
     def X(self) -> Table:
         """The completed table in the user's units."""
-        return self.problem.restore(self.fill.Z)
+        if self.estimate == "mean":
+            return self.problem.restore(self.fill.Z)
+        return self.problem.restore(self._medians.of(to_numpy(self.fill.Z), self.problem.M))
+
+    @cached_property
+    def _medians(self) -> Medians:
+        return Medians(self.problem, self.evidence)
 
     @property
     def sweeper(self) -> Sweeper | None:
@@ -156,6 +164,12 @@ class Fitted:
     @property
     def accuracy(self) -> Accuracy:
         """Expected accuracy of every column."""
+        of_means = self.accuracy_of_means
+        return of_means if self.estimate == "mean" else self._medians.accuracy(of_means)
+
+    @property
+    def accuracy_of_means(self) -> Accuracy:
+        """The same for fills with the mean."""
         return self._validated[1]
 
     @cached_property
@@ -178,7 +192,7 @@ class Fitted:
         entries.
         """
         M = np.isnan(given)
-        Z = self.problem.scaling.standardise(self.complete(given, moments).astype(np.float64))
+        Z = self.problem.scaling.standardise(self._means(given, moments).astype(np.float64))
         expected = np.zeros(M.shape)
         for first in range(0, len(M), _ROWS_AT_A_TIME):
             part = slice(first, first + _ROWS_AT_A_TIME)
@@ -286,6 +300,13 @@ class Fitted:
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
         """Fill new rows (m, d) in the user's units, each on its own; `moments` (m,) are their times."""
+        filled = self._means(given, moments)
+        if self.estimate == "mean":
+            return filled
+        Z = self.problem.scaling.standardise(filled.astype(np.float64))
+        return self.problem.complete(given, self._medians.of(Z, np.isnan(given)))
+
+    def _means(self, given: Table, moments: Array | None) -> Table:
         return self._extension_for(moments)[0].complete(given, moments)
 
     def _extension_for(self, moments: Array | None) -> tuple[Extension, float]:

@@ -139,6 +139,14 @@ def impute(
             help="How much time to spend: fast, balanced (the default) or best.", rich_help_panel=RUN
         ),
     ] = None,
+    estimate: Annotated[
+        Literal["mean", "median"] | None,
+        typer.Option(
+            help="What fills missing numbers: mean (the default) for small squared errors, median for small "
+            "absolute errors.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
     max_sweeps: Annotated[
         int | None,
         typer.Option(
@@ -197,6 +205,7 @@ def impute(
         time=time,
         reading=options.reading(missing_values, header, encoding, delimiter, decimal, sheet, skip_rows),
         effort=effort,
+        estimate=estimate,
         max_sweeps=max_sweeps,
         time_limit=time_limit,
         seed=seed,

@@ -31,6 +31,7 @@ class Request:
     time: str | None
     reading: dict[str, Any]
     effort: str | None
+    estimate: str | None
     max_sweeps: int | None
     time_limit: float | None
     seed: int
@@ -90,7 +91,7 @@ def run(request: Request, as_json: bool) -> None:
 def _check(request: Request) -> None:
     """Raise, before any work is done, if the request cannot be met."""
     if request.model is not None:
-        names = ("bounds", "time", "save", "report", "draws", "effort", "max_sweeps")
+        names = ("bounds", "time", "save", "report", "draws", "effort", "estimate", "max_sweeps")
         formats = all(kind.startswith("date:") for kind in request.types.values())
         _refuse([*([] if formats else ["types"]), *(name for name in names if getattr(request, name))])
     if request.intervals is not None and not 0 < request.intervals < 1:
@@ -123,6 +124,7 @@ def _unfitted(request: Request) -> TableImputer:
         bounds=request.bounds,
         time=request.time,
         effort=request.effort or "balanced",
+        estimate=request.estimate or "mean",
         max_sweeps="auto" if request.max_sweeps is None else request.max_sweeps,
         time_limit=request.time_limit,
         random_state=request.seed,

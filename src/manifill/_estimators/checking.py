@@ -37,6 +37,8 @@ _SCALARS = (bool, int, float, str, type(None))
 _MAX_BINS = 10_000
 # Standardised values lie within 1e6, see `Scaling.standardise`.
 _MAX_STANDARDISED = 1e7
+# Ridges, weights of linear parts and multiples of bandwidths are smaller.
+_MAX_SETTING = 1e6
 # Rows, folds and centres of a preset are fewer.
 _MAX_PRESET = 1_000_000
 # Held-out values and weights are smaller, see `hold_out`.
@@ -192,7 +194,9 @@ def require_component(component: Any) -> None:
     if not near and not (isinstance(solver, Ridge) and isinstance(kernel, SemiLinear)):
         raise ValueError("a component")
     bandwidth = kernel.bandwidth if near else kernel.base.bandwidth
-    if not isinstance(bandwidth, MedianDistance) or not 0 < solver.ridge < np.inf:
+    if not isinstance(bandwidth, MedianDistance) or not (near or 0 <= kernel.weight < _MAX_SETTING):
+        raise ValueError("a component")
+    if not (0 < bandwidth.multiple < _MAX_SETTING and 0 < solver.ridge < _MAX_SETTING):
         raise ValueError("a component")
 
 

@@ -71,6 +71,10 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         How much time to spend, if kernel, solver and method are not given (docs/guide/choosing.md). "fast"
         makes one sweep with two kernels; "balanced" three sweeps, with five kernels in the last; "best" four
         sweeps with five kernels, and uses more rows of long tables.
+    estimate : {"mean", "median"}, default="mean"
+        What missing values are filled with: their expected value, which has the smallest squared error, or
+        their median, which has the smallest absolute error. Categories are the same with both, and so are
+        intervals and draws.
     max_sweeps : int or "auto", default="auto"
         Maximum number of sweeps. On noisy tables further sweeps overfit: the imputed values agree better with
         each other, not with the data. On clean tables with many missing entries more sweeps can help
@@ -162,6 +166,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         layout: Any = None,
         times: Any = None,
         effort: Any = "balanced",
+        estimate: Any = "mean",
         max_sweeps: Any = "auto",
         tol: float = 1e-2,
         time_limit: float | None = None,
@@ -180,6 +185,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.layout = layout
         self.times = times
         self.effort = effort
+        self.estimate = estimate
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.time_limit = time_limit
@@ -233,7 +239,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.indicator_ = _indicator(given) if self.add_indicator else None
         without_sweeps = layout is not None and layout.homogeneous and self._all_auto
         rng = as_generator(self.random_state)
-        for fitted in fit(problem, None if without_sweeps else candidates, run, rng):
+        estimate = options.as_estimate(self.estimate)
+        for step in fit(problem, None if without_sweeps else candidates, run, rng):
+            fitted = replace(step, estimate=estimate)
             if fitted.fill.status is not Status.RUNNING:
                 self._store(fitted)
             elif fitted.fill.sweep > 0:  # stored in case the caller stops here

@@ -209,6 +209,13 @@ def as_sweep(value: object) -> Sweep:
     raise complaint("method", "None or a Sweep, such as Sweep(start='normal')", value)
 
 
+def as_estimate(estimate: object) -> str:
+    """What missing values are filled with: mean or median."""
+    if not isinstance(estimate, str) or estimate not in ("mean", "median"):
+        raise complaint("estimate", "'mean' or 'median'", estimate)
+    return estimate
+
+
 def as_preset(effort: object, max_sweeps: object) -> Preset:
     """Effort and number of sweeps → the preset with at most so many sweeps."""
     if not isinstance(effort, str) or effort not in EFFORTS:

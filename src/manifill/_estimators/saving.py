@@ -21,6 +21,7 @@ import numpy as np
 from manifill._arrays import Array, frozen
 from manifill._checks import require_number
 from manifill._estimators import archive, checking
+from manifill._estimators.options import as_estimate
 from manifill._files import atomic_write
 from manifill._fillers import Fill, Run, Status, SweepRecord
 from manifill._fillers.field import FieldFill, FieldFiller
@@ -85,7 +86,8 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float, notations: dict
         "max_sweeps": 1 if sweeper is None else sweeper.extension_sweeps,
         "tol": tol,
         "evidence": fitted.evidence,
-        "accuracy": fitted.accuracy,
+        "accuracy": fitted.accuracy_of_means,
+        "estimate": fitted.estimate,
         "notations": notations,
     }
     arrays: dict[str, Any] = {}
@@ -180,7 +182,8 @@ def _fitted(content: dict[str, Any]) -> Fitted:
         fillers, fills = [MetricFiller(preset, tol=content["tol"])], {MetricFiller.name: fill}
     judged = content["evidence"], Accuracy(content["accuracy"])
     weights, errors = content["weights"], content["filler_errors"]
-    return Fitted(problem, fill, weights, errors, tuple(fillers), fills, None, Run(), 0, judged)
+    estimate = as_estimate(content["estimate"])
+    return Fitted(problem, fill, weights, errors, tuple(fillers), fills, None, Run(), 0, judged, estimate)
 
 
 def _fill_of(problem: Problem, name: str, saved: dict[str, Any], fill: Fill) -> Fill:

@@ -50,7 +50,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         entries. The time column is used in no other way.
     layout : layout object or None, default=None
         Geometry of the columns other than `time`, as in `IGHImputer`. They must all be numeric.
-    kernel, solver, effort, max_sweeps, time_limit, device, n_jobs, random_state, verbose : as in
+    kernel, solver, effort, estimate, max_sweeps, time_limit, device, n_jobs, random_state, verbose : as in
         `IGHImputer`.
 
     Attributes
@@ -84,6 +84,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         solver: Any = "auto",
         layout: Any = None,
         effort: Any = "balanced",
+        estimate: Any = "mean",
         max_sweeps: Any = "auto",
         time_limit: float | None = None,
         device: Any = None,
@@ -98,6 +99,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         self.solver = solver
         self.layout = layout
         self.effort = effort
+        self.estimate = estimate
         self.max_sweeps = max_sweeps
         self.time_limit = time_limit
         self.device = device
@@ -144,6 +146,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
             groups=encoding.groups,
             bounds=encoding.bounds(numbers),
             effort=self.effort,
+            estimate=self.estimate,
             max_sweeps=self.max_sweeps,
             time_limit=self.time_limit,
             device=self.device,
@@ -452,6 +455,7 @@ def impute(
     solver: Any = "auto",
     layout: Any = None,
     effort: Any = "balanced",
+    estimate: Any = "mean",
     max_sweeps: Any = "auto",
     time_limit: float | None = None,
     device: Any = None,
@@ -465,7 +469,7 @@ def impute(
     ----------
     X : pandas or polars DataFrame, pyarrow Table, array, torch tensor or list of lists (n, d)
         Table of numbers, categories, dates and text. Missing entries are NaN or None.
-    types, bounds, time, kernel, solver, layout, effort, max_sweeps, time_limit, device, n_jobs, \
+    types, bounds, time, kernel, solver, layout, effort, estimate, max_sweeps, time_limit, device, n_jobs, \
             random_state, verbose : as in `TableImputer`.
 
     Returns

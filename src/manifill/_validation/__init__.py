@@ -20,6 +20,7 @@ from manifill._validation.holdout import (
     random_sets,
     root_mean_square,
 )
+from manifill._validation.medians import Medians
 
 __all__ = [
     "Accuracy",
@@ -27,6 +28,7 @@ __all__ = [
     "Errors",
     "Evidence",
     "HeldOut",
+    "Medians",
     "accuracy",
     "has_others",
     "hold_out",
