@@ -55,11 +55,6 @@ class Copies:
         squares, count = self._squares(problem)
         return np.where(count > 0, np.sqrt(squares / np.maximum(count, 1)), problem.scaling.weight)
 
-    def error(self, problem: Problem) -> float:
-        """The same for all columns together."""
-        squares, count = self._squares(problem)
-        return float(np.sqrt(squares.sum() / max(count.sum(), 1)))
-
     def _squares(self, problem: Problem) -> tuple[Array, Array]:
         """(d,) each: sum of squared errors of known entries in the copies without them, and their number."""
         squares, count = np.zeros(problem.shape[1]), np.zeros(problem.shape[1])

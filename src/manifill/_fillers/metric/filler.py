@@ -6,6 +6,7 @@ the next stage starts from their result. The weights of the components are those
 known entries that are left out.
 """
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ from manifill.solvers import Local
 _ROW_FOLDS = 5
 # Rows from which near rows are a component: in shorter tables most rows are near. Set by hand, not tuned.
 _MIN_NEAR_ROWS = 200
+# The smallest error of a column, in standard deviations, that sweeps are compared by.
+_MIN_ERROR = 1e-6
 # Components whose mean weight is smaller are not used in later sweeps.
 _MIN_SHARE = 0.03
 
@@ -119,9 +122,9 @@ class MetricFiller:
         state = _State(
             copies.Z, copies.hidden, copies.hidden.copy(), np.zeros((len(copies.rows), d)), allowed
         )
-        errors = [copies.error(problem)]
+        errors = [_mean_error(problem, copies, copies.errors(problem))]
         for number in range(1, self.preset.most + 1):
-            settled = number > 1 and errors[-1] > (1 - self.preset.gain) * errors[-2]
+            settled = number > 1 and errors[-1] - errors[-2] > math.log1p(-self.preset.gain)
             last = settled or number == self.preset.most
             task = _Task(copies, self._components(fill), copies.errors(problem), last)
             with Workers(run.n_jobs):
@@ -131,7 +134,7 @@ class MetricFiller:
                 return
             fill = self._filled(fill, state, swept, began)
             copies = replace(copies, Z=state.Z, hidden=state.hidden)
-            errors.append(fill.errors[-1])
+            errors.append(_mean_error(problem, copies, _errors_of_columns(problem, copies, state.left_out)))
             if fill.trace[-1].change <= self.tol or last:
                 yield replace(fill, status=self._ending(fill, last))
                 return
@@ -306,6 +309,19 @@ def _weights(sums: Sequence[_Sums], last: int) -> Array:
         others = products - own_products, projections - own_projections, entries - own_entries
         found.append(stack_by_group(*others, last))
     return np.stack(found)
+
+
+def _errors_of_columns(problem: Problem, copies: Copies, left_out: Array) -> Array:
+    """(d,), root mean square error of known entries that are left out."""
+    known = ~problem.M[copies.rows]
+    squares = np.sum((left_out - problem.Z[copies.rows]) ** 2, axis=0, where=known)
+    return np.sqrt(squares / np.maximum(known.sum(axis=0), 1))
+
+
+def _mean_error(problem: Problem, copies: Copies, errors: Array) -> float:
+    """Mean logarithm of the errors (d,) of the columns that are fitted, so that all count alike."""
+    relative = errors[copies.fold >= 0] / problem.scaling.weight[copies.fold >= 0]
+    return float(np.log(np.maximum(relative, _MIN_ERROR)).mean()) if relative.size else 0.0
 
 
 def _root_mean_square(values: Array) -> float:
