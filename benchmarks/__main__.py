@@ -30,6 +30,7 @@ from benchmarks import (
     results,
     schedule,
     sensors,
+    sizes,
     speed,
     surface,
     sweep_count,
@@ -67,6 +68,7 @@ BENCHMARKS = {
     "gallery": gallery.run,
     "overview": overview.run,
     "published": published.run,
+    "sizes": sizes.run,
     "tradeoff": tradeoff.run,
 }
 

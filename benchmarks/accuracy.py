@@ -32,9 +32,9 @@ def run_report(smoke: bool = False) -> Result:
 
 def _comparison(tables: tuple[str, ...], smoke: bool) -> tuple[Table, np.ndarray]:
     if smoke:
-        records = contest(tables, (Scenario("MCAR", 0.3, 40),), 1)
+        records = contest(tables, (Scenario("MCAR", 0.3, 40),), range(1))
     else:
-        records = contest(tables, (MAIN,), 3, CACHE)
+        records = contest(tables, (MAIN,), range(3), CACHE)
     names, imputers = _distinct(e.table for e in records), list(methods())
     skipped = [name for name in tables if name not in names]
     errors = _means(records, names, imputers, "rmse")
@@ -72,9 +72,9 @@ def _comparison(tables: tuple[str, ...], smoke: bool) -> tuple[Table, np.ndarray
 def run_scenarios(smoke: bool = False) -> Result:
     """Mean RMSE over the tables and mean rank, for every mechanism and share of missing entries."""
     if smoke:
-        records = contest(("iris",), (Scenario("MCAR", 0.3, 40), Scenario("MAR", 0.5, 40)), 1)
+        records = contest(("iris",), (Scenario("MCAR", 0.3, 40), Scenario("MAR", 0.5, 40)), range(1))
     else:
-        records = contest(TABLES, SCENARIOS, 3, CACHE)
+        records = contest(TABLES, SCENARIOS, range(3), CACHE)
     scenarios, imputers = _distinct(e.scenario for e in records), list(methods())
     names = _distinct(e.table for e in records)
     title = f"Mean RMSE, standardised (mean rank), {len(names)} tables of at most {scenarios[0].rows} rows"
@@ -91,9 +91,9 @@ def run_scenarios(smoke: bool = False) -> Result:
 def run_calibration(smoke: bool = False) -> Result:
     """Error of each column as claimed by `accuracy_`, against its true error."""
     if smoke:
-        records = contest(("iris",), (Scenario("MCAR", 0.3, 80),), 1)
+        records = contest(("iris",), (Scenario("MCAR", 0.3, 80),), range(1))
     else:
-        records = [*contest(TABLES, (MAIN,), 3, CACHE), *contest(TABLES, SCENARIOS, 3, CACHE)]
+        records = [*contest(TABLES, (MAIN,), range(3), CACHE), *contest(TABLES, SCENARIOS, range(3), CACHE)]
     table = Table(
         *("missing entries", "columns", "correlation", "correlation of logs", "mean of claimed / true error"),
         "true errors of two masks: correlation",

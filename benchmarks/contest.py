@@ -1,13 +1,14 @@
-"""Error and time of every imputer on the same missing entries.
+"""Error and time of every imputer on the same missing entries of standardised columns.
 
 Each result is appended to a cache at once, one line of JSON, and is reused until the code of its method
 changes. An interrupted run therefore resumes where it stopped.
 """
 
+import copy
 import itertools
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -98,17 +99,22 @@ def _optional_peers() -> dict[str, Any]:
 
 
 def contest(
-    names: Iterable[str], scenarios: Iterable[Scenario], seeds: int, cache: Path | None = None
+    names: Iterable[str],
+    scenarios: Iterable[Scenario],
+    seeds: Iterable[int],
+    cache: Path | None = None,
+    imputers: Mapping[str, Any] | None = None,
 ) -> list[Record]:
-    """Records of all cases, read from the cache or computed now."""
+    """Records of all cases, read from the cache or computed now; default: all imputers of `methods`."""
     done = Cache(cache)
     records = []
-    cases = list(itertools.product(names, scenarios, range(seeds), methods()))
+    imputers = methods() if imputers is None else imputers
+    cases = list(itertools.product(names, scenarios, seeds, imputers))
     for name, scenario, seed, method in track(cases, "filling", transient=True):
         key = (name, str(scenario), scenario.rows, seed, method, _version_of(method))
         key += ([scenario.mechanism, scenario.rate],)
         if key not in done:
-            record = _filled(name, scenario, seed, method)
+            record = _filled(name, scenario, seed, method, imputers[method])
             if record is None:
                 continue
             done[key] = [record.rmse, record.seconds, record.claimed, record.true]
@@ -117,32 +123,33 @@ def contest(
     return records
 
 
-def _filled(name: str, scenario: Scenario, seed: int, method: str) -> Record | None:
+def _filled(name: str, scenario: Scenario, seed: int, method: str, imputer: Any) -> Record | None:
     loaded = list(tables((name,), most_rows=scenario.rows))
     if not loaded:
         return None
     X = loaded[0][1]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)  # KNN and the stopping rule of IterativeImputer need one scale
     M = scenario.mask(X, seed)
-    damaged, std = np.where(M, np.nan, X), X.std(axis=0)
-    imputer = methods()[method]
+    damaged = np.where(M, np.nan, X)
+    imputer, own = copy.deepcopy(imputer), method.startswith(OURS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if method == OURS:
+        if own:
             ours.warm_up()
         began = time.perf_counter()
         try:
             filled = np.asarray(imputer.fit_transform(damaged))
         except Exception as error:  # a peer that fails scores NaN, the others go on
-            if method == OURS:
+            if own:
                 raise
             warnings.warn(f"{method} on {name}: {error}", stacklevel=2)
             return Record(name, scenario, seed, method, float("nan"), time.perf_counter() - began)
         seconds = time.perf_counter() - began
-    errors = (filled - X) / std
+    errors = filled - X
     record = Record(name, scenario, seed, method, float(np.sqrt(np.mean(errors[M] ** 2))), seconds)
-    if method != OURS:
+    if not own:
         return record
-    claimed = tuple(float(one.error / s) for one, s in zip(imputer.accuracy_, std, strict=True))
+    claimed = tuple(float(one.error) for one in imputer.accuracy_)
     # The true error of a column with fewer than 20 missing entries is too noisy. Set by hand, not tuned.
     true = tuple(
         float(np.sqrt(np.mean(errors[missing, j] ** 2))) if missing.sum() >= 20 else float("nan")
@@ -153,7 +160,7 @@ def _filled(name: str, scenario: Scenario, seed: int, method: str) -> Record | N
 
 def _version_of(method: str) -> str:
     """Part of the cache key: hash of manifill's source, or version of the peer's library."""
-    if method == OURS:
+    if method.startswith(OURS):
         return ours.version()
     library = method if method in _optional_peers() else "scikit-learn"
     try:

@@ -275,6 +275,18 @@ class TestFiller:
         assert errors["best"] < errors["fast"]
         assert errors["balanced"] < errors["fast"]
 
+    def test_the_first_component_stays_when_near_rows_have_all_weight(self, problem):
+        """Weights of predictors are learned from its fit, and intervals need a kernel on all rows."""
+        fill = filled(problem, most=2)
+        last = fill.sweeps[-1]
+        shares = np.zeros_like(last.shares)
+        shares[:, [isinstance(one.solver, Local) for one in last.components]] = 1.0
+        fill = replace(fill, sweeps=(*fill.sweeps[:-1], replace(last, shares=shares)))
+        first, *others = MetricFiller()._components(fill)
+        assert first == last.components[0]
+        assert {type(one.solver) for one in others} == {Local}
+        assert len(fill.ensemble(EFFORTS["balanced"]).components) == 1
+
     @pytest.mark.parametrize("effort", ["slow", None, 3])
     def test_unknown_efforts_are_refused(self, effort):
         with pytest.raises(InvalidInput, match="effort must be 'fast', 'balanced' or 'best'"):

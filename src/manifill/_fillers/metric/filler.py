@@ -142,15 +142,14 @@ class MetricFiller:
             began = time.monotonic()
 
     def _components(self, fill: MetricFill) -> tuple[Component, ...]:
-        """The components of the next sweep."""
+        """The components of the next sweep; the first is always used, since weights are learned from its fit."""
         if fill.sweep < 2:
             chosen = self.preset.rest if fill.sweep else self.preset.first
             enough = len(fill.problem.rows) >= _MIN_NEAR_ROWS
             return tuple(one for one in chosen if enough or not isinstance(one.solver, Local))
         before = fill.sweeps[-1]
         shares = zip(before.components, before.mean_shares, strict=True)
-        kept = [one for one, share in shares if share >= _MIN_SHARE]
-        return tuple(kept) or before.components
+        return tuple(one for i, (one, share) in enumerate(shares) if i == 0 or share >= _MIN_SHARE)
 
     def _sweep(
         self, problem: Problem, groups: Groups, state: _State, task: _Task, run: Run
