@@ -24,7 +24,9 @@ PEERS = ("KNN", "BayesianRidge", "HistGradientBoosting", "ExtraTrees")
 def imputers(rows: int) -> dict[str, object]:
     """Our efforts and the peers; trees use all cores on long tables."""
     known = contest.methods()
-    known["HistGradientBoosting"] = IterativeImputer(HistGradientBoostingRegressor(random_state=0), max_iter=5)
+    known["HistGradientBoosting"] = IterativeImputer(
+        HistGradientBoostingRegressor(random_state=0), max_iter=5
+    )
     if rows > 1000:
         known["ExtraTrees"].set_params(estimator__n_jobs=-1)
     return {**ours.imputers(), **{name: known[name] for name in PEERS}}

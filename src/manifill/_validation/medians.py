@@ -86,7 +86,7 @@ def _medians(found: Array, errors: Array, weight: Array) -> Array:
     windows = np.take_along_axis(windows, order, axis=1)
     cumulated = np.cumsum(weight[windows], axis=1)
     middle = (cumulated < 0.5 * cumulated[:, -1:]).sum(axis=1).clip(max=_ENTRIES - 1)
-    medians = errors[windows[np.arange(n), middle]]
+    medians: Array = errors[windows[np.arange(n), middle]]
     _, starts, counts = np.unique(found, return_index=True, return_counts=True)
     for start, count in zip(starts[counts > _ENTRIES], counts[counts > _ENTRIES], strict=True):
         own = slice(start, start + count)

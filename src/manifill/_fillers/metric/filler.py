@@ -142,7 +142,7 @@ class MetricFiller:
             began = time.monotonic()
 
     def _components(self, fill: MetricFill) -> tuple[Component, ...]:
-        """The components of the next sweep; the first is always used, since weights are learned from its fit."""
+        """The components of the next sweep. The first is always used: weights are learned from its fit."""
         if fill.sweep < 2:
             chosen = self.preset.rest if fill.sweep else self.preset.first
             enough = len(fill.problem.rows) >= _MIN_NEAR_ROWS
@@ -314,7 +314,8 @@ def _errors_of_columns(problem: Problem, copies: Copies, left_out: Array) -> Arr
     """(d,), root mean square error of known entries that are left out."""
     known = ~problem.M[copies.rows]
     squares = np.sum((left_out - problem.Z[copies.rows]) ** 2, axis=0, where=known)
-    return np.sqrt(squares / np.maximum(known.sum(axis=0), 1))
+    errors: Array = np.sqrt(squares / np.maximum(known.sum(axis=0), 1))
+    return errors
 
 
 def _mean_error(problem: Problem, copies: Copies, errors: Array) -> float:

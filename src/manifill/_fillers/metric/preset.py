@@ -53,8 +53,8 @@ class Preset:
     first : kernels and solvers of the first sweep.
     rest : those of the second; later sweeps use those of them that have weight.
     most : most sweeps.
-    gain : share by which a sweep must lower the errors of the columns, in the geometric mean, for more than one
-        other sweep to follow.
+    gain : share by which a sweep must lower the errors of the columns, in the geometric mean, for more than
+        one other sweep to follow.
     folds : parts into which the columns are divided; the values of one part are left out at a time. Long
         tables have half as many.
     rows : most rows that regressions are fitted to.
