@@ -1,9 +1,6 @@
 """manifill as the benchmarks run it: the settings that are compared, and what identifies its code."""
 
 from functools import lru_cache
-from inspect import signature
-from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -17,20 +14,15 @@ UNRELATED_PACKAGES = ("_cli", "_experiments", "_files", "_media", "datasets", "p
 
 
 def imputers(medians: bool = False) -> dict[str, IGHImputer]:
-    """Imputers by name: one per effort, if `IGHImputer` has that option, otherwise its default alone.
+    """Imputers by name: one per effort; with `medians` also those with estimate="median".
 
-    Parameters
-    ----------
-    medians : add imputers with `estimate="median"`, the better estimate under absolute errors, if
-        `IGHImputer` has that option.
+    The median is the better estimate under absolute errors.
     """
-    known = signature(IGHImputer).parameters
-    efforts: list[dict[str, Any]] = [{"effort": effort} for effort in EFFORTS] if "effort" in known else [{}]
-    estimates = [{}, {"estimate": "median"}] if medians and "estimate" in known else [{}]
-    choices = [{**effort, **estimate} for effort, estimate in product(efforts, estimates)]
-    return {
-        ", ".join([OURS, *options.values()]): IGHImputer(random_state=0, **options) for options in choices
-    }
+    found = {f"{OURS}, {effort}": IGHImputer(effort=effort, random_state=0) for effort in EFFORTS}
+    if medians:
+        more = (IGHImputer(effort=effort, estimate="median", random_state=0) for effort in EFFORTS)
+        found |= {f"{OURS}, {one.effort}, median": one for one in more}
+    return found
 
 
 @lru_cache

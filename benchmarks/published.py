@@ -193,10 +193,9 @@ def _score(benchmark: Benchmark, case: Case, X: np.ndarray, seed: int, cache: Ca
 
 
 def summary(scores: Scores) -> Table:
-    """One row per set and score: the lowest published error, ours, and ours divided by it."""
+    """One row per set and score: the lowest published error, and ours divided by it."""
     methods = list(ours.imputers(medians=True))
-    header = [text for method in methods for text in (method, f"{method} / best published")]
-    table = Table("benchmark", "score", "missing", "data", "best published", "by", *header)
+    table = Table("benchmark", "score", "missing", "data", "best published", "by", *methods)
     table.title = "manifill in published tables"
     for benchmark in benchmarks():
         for published in benchmark.tables:
@@ -207,12 +206,8 @@ def summary(scores: Scores) -> Table:
                 if not any(found):
                     continue
                 cells = [
-                    text
-                    for errors, ratio in zip(found, ratios, strict=True)
-                    for text in (
-                        _ours(errors),
-                        "–" if math.isnan(ratio) else _bold(f"{ratio:.3f}", round(ratio, 3) < 1),
-                    )
+                    "–" if math.isnan(ratio) else _bold(f"{ratio:.3f}", round(ratio, 3) < 1)
+                    for ratio in ratios
                 ]
                 row = (benchmark.name, published.metric, f"{published.rate:.0%}")
                 table.add_row(*row, benchmark.heading(label), _theirs(best), by, *cells)
@@ -223,7 +218,13 @@ def page(scores: Scores, facts: Mapping[str, str]) -> str:
     """The page in Markdown. `facts`: date, machine, versions and commit."""
     lines = [INTRODUCTION, "", f"- command: `{COMMAND}`"]
     lines += [f"- {fact}: {facts[fact]}" for fact in ("date", "commit", "libraries")]
-    lines += ["", "## Summary", "", "Ratios below 1 (bold): the error of manifill is lower.", ""]
+    lines += [
+        "",
+        "## Summary",
+        "",
+        "Errors of manifill divided by the best published one; below 1 (bold), manifill is better.",
+        "",
+    ]
     lines += [*results.markdown(summary(scores))[2:], ""]
     for benchmark in benchmarks():
         lines += [f"## {benchmark.title}", "", benchmark.text.strip(), "", "Caveats:", ""]
