@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,8 @@ import numpy.typing as npt
 
 from manifill._arrays import Array, Indices, Mask, Table, frozen, to_numpy
 from manifill._ordering import Groups, group_order, row_order
+from manifill._predictors import Predictors
+from manifill._scaling import Scaling
 from manifill.errors import InvalidInput
 from manifill.layouts import Layout, shared_scale
 
@@ -19,120 +20,6 @@ DIVERGED = 1e4
 
 Observed values lie within √n of the mean. Set by hand, not tuned.
 """
-
-
-# Entries of a table that are scaled at a time, to need little memory for intermediate results.
-_MANY_ENTRIES = 2**17
-
-
-def _rows_at_a_time(X: Array) -> int:
-    return max(1, _MANY_ENTRIES // max(1, X[:1].size))
-
-
-def _column_parts(shape: tuple[int, ...]) -> list[slice]:
-    """Parts of two or more columns each; numpy sums a single column in another order."""
-    n, d = shape
-    width = max(2, _MANY_ENTRIES // max(1, n))
-    firsts = list(range(0, max(d - 1, 1), width))
-    return [slice(first, last) for first, last in pairwise([*firsts, d])]
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """Mean and sample standard deviation of each column's observed values.
-
-    Homogeneous columns, such as pixels, share one standard deviation, and those of a channel share one mean.
-    Standardised units: Z = weight · (X / magnitude − center) / std.
-    """
-
-    magnitude: Array
-    """(d,), largest absolute values, divided out so that columns of 1e±300 neither underflow nor overflow."""
-    center: Array
-    """(d,), means, in magnitudes."""
-    std: Array
-    """(d,), standard deviations, in magnitudes; 0 for constant columns, in which nothing is learned."""
-    weight: Array
-    """(d,), weights of the columns in distances between rows: the standard deviation of Z."""
-
-    @classmethod
-    def of(
-        cls, X: Array, M: Mask, weight: npt.ArrayLike | None = None, channel: Indices | None = None
-    ) -> "Scaling":
-        """Scaling by the known values; `channel` (d,) are the channels of homogeneous columns, else None."""
-        if channel is not None:
-            return cls._shared(X, M, channel)
-        weight = np.ones(X.shape[1]) if weight is None else np.array(weight, dtype=np.float64)
-        parts = [cls._of_columns(X[:, part], M[:, part]) for part in _column_parts(X.shape)]
-        magnitude, center, std = (frozen(np.concatenate(one)) for one in zip(*parts, strict=True))
-        return cls(magnitude, center, std, frozen(weight))
-
-    @staticmethod
-    def _of_columns(X: Array, M: Mask) -> tuple[Array, Array, Array]:
-        """Magnitude, center and std of some columns."""
-        known = ~M
-        count = np.maximum(known.sum(axis=0), 1)
-        low = np.min(X, axis=0, initial=np.inf, where=known)
-        high = np.max(X, axis=0, initial=-np.inf, where=known)
-        magnitude = np.maximum(np.abs(low), np.abs(high))
-        magnitude = np.where(np.isfinite(magnitude) & (magnitude > 0), magnitude, 1.0)
-        relative = np.where(known, X, 0.0) / magnitude
-        constant = ~(high > low)
-        # The mean of equal values may differ from them by rounding, so a constant column uses the value.
-        center = np.where(constant & np.isfinite(low), low / magnitude, relative.sum(axis=0) / count)
-        deviation = np.where(known, relative - center, 0.0)
-        std = np.sqrt((deviation**2).sum(axis=0) / np.maximum(count - 1, 1))
-        return magnitude, center, np.where(constant, 0.0, std)
-
-    @classmethod
-    def _shared(cls, X: Array, M: Mask, channel: Indices) -> "Scaling":
-        d = len(channel)
-        known = np.where(M, 0.0, X)
-        magnitude = float(np.abs(known).max(initial=0.0)) or 1.0
-        known = known / magnitude
-        count = np.maximum(np.bincount(channel, (~M).sum(axis=0)), 1)
-        center = (np.bincount(channel, known.sum(axis=0)) / count)[channel]
-        squares = np.bincount(channel, (np.where(M, 0.0, known - center) ** 2).sum(axis=0))
-        std = float(np.sqrt((squares / np.maximum(count - 1, 1)).mean()))
-        if std <= 1e-12 * float(np.abs(center).max(initial=1e-300)):
-            std = 0.0
-        each = (frozen(np.full(d, one)) for one in (magnitude, std, 1.0))
-        magnitudes, stds, weights = each
-        return cls(magnitudes, frozen(center), stds, weights)
-
-    @property
-    def scale(self) -> Array:
-        """One standardised unit, in magnitudes."""
-        return self.std / self.weight
-
-    @property
-    def deviation(self) -> Array:
-        """The standard deviation of each column in the user's units."""
-        return self.std * self.magnitude
-
-    @property
-    def mean(self) -> Array:
-        """The mean of each column in the user's units."""
-        return self.center * self.magnitude
-
-    def standardise(self, X: Array) -> Array:
-        """User's units → standardised units; constant columns → 0.
-
-        Clipped to ±1e6, so that powers of extreme values in new rows stay finite.
-        """
-        step, standard = np.where(self.std > 0, self.scale, 1.0), np.empty(np.shape(X))
-        for first in range(0, len(X), _rows_at_a_time(standard)):
-            part = slice(first, first + _rows_at_a_time(standard))
-            with np.errstate(over="ignore"):
-                values = (X[part] / self.magnitude - self.center) / step
-            standard[part] = np.where(self.std > 0, np.clip(values, -1e6, 1e6), 0.0)
-        return standard
-
-    def restore(self, Z: Array) -> Array:
-        """Standardised units → user's units."""
-        largest = np.finfo(np.float64).max
-        with np.errstate(over="ignore"):
-            restored = (Z * self.scale + self.center) * self.magnitude
-        return np.clip(restored, -largest, largest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +32,14 @@ class Problem:
     rows : (n,), indices of the rows in use, sorted by time if rows have moments, else in the order of
         `row_order`, unless there is a layout. Rows without any observed value are in use only if there are
         moments or a layout, from which they can be filled. `restore` fills the other ones with the means.
+        With predictors given, only the columns that decide for all others count.
     scaling : means and standard deviations of the columns.
     Z : (n, d), the rows in use, standardised; 0, the mean, where missing.
     M : (n, d), True where missing.
     bounds : (2, d), lowest and highest imputed values, in the user's units.
     groups : columns that are left out together, such as the dummy columns of one variable; in the order of
         `group_order`, unless there is a layout.
+    predictors : which columns may help to fill which.
     n_context : number of last columns that are only used to compare rows; complete, and never held out.
     layout : geometry of the columns; None if unknown.
     moments : (N,), times of the rows of the table; None if rows have no order.
@@ -163,6 +52,7 @@ class Problem:
     M: Mask
     bounds: Array
     groups: Groups
+    predictors: Predictors
     n_context: int = 0
     layout: Layout | None = None
     moments: Array | None = None
@@ -179,6 +69,7 @@ class Problem:
         layout: Layout | None = None,
         moments: npt.ArrayLike | None = None,
         order: tuple[Indices, Groups] | None = None,
+        allowed: npt.ArrayLike | None = None,
     ) -> "Problem":
         """Check and standardise a table.
 
@@ -195,40 +86,43 @@ class Problem:
         order : rows and groups of a problem with the same rows and columns, to keep its order. Without it,
             rows (if they have no times) and groups are sorted by their values. Then random choices, such as
             which entries are held out, do not depend on the order, units and signs of the given table.
+        allowed : (d, d), True where a column (first axis) may be filled with the help of another one; None if
+            all may help. Not with a layout, moments or context columns.
         """
         given = _checked_table(X, layout)
         missing = np.isnan(given)
         N, d = given.shape
         limits = _checked_bounds(bounds, d)
-        if weights is not None and not _are_weights(np.asarray(weights), d):
-            raise InvalidInput(f"weights must be {d} finite numbers above 0, one for each column.")
-        if n_context and (n_context >= d or missing[:, d - n_context :].any()):
-            raise InvalidInput(
-                f"n_context must be less than the {d} columns, and the last n_context must be complete; "
-                f"got {n_context}."
-            )
         when = None if moments is None else frozen(np.array(moments, dtype=np.float64))
-        if when is not None and (when.shape != (N,) or not np.isfinite(when).all()):
-            raise InvalidInput(f"moments must be {N} finite numbers, one for each row.")
-        if layout is None and when is None:
-            rows = np.flatnonzero(~missing.all(axis=1))
+        _check_settings(missing, weights, n_context, when)
+        plain = layout is None and when is None
+        all_groups = _complete_groups(groups or (), d)
+        predictors = Predictors.of(allowed, all_groups, d)
+        if predictors.restricted and (not plain or n_context):
+            raise InvalidInput("allowed must be None with a layout, moments or context columns.")
+        if plain:
+            rows = np.flatnonzero(~predictors.empty(missing))
         else:
             rows = np.arange(N) if when is None else np.argsort(when, kind="stable")
         every_row = when is None and len(rows) == N
         values, M = (given, missing) if every_row else (given[rows], missing[rows])
         values64: Array = values.astype(np.float64, copy=False)
-        scaling = Scaling.of(values64, M, weights, shared_scale(layout, d))
+        if predictors.restricted:  # other columns may have values in rows that are not in use
+            scaling = Scaling.of(given.astype(np.float64), missing, weights)
+        else:
+            scaling = Scaling.of(values64, M, weights, shared_scale(layout, d))
         Z = scaling.standardise(values64)
         Z[M] = 0.0
         del values, values64  # large
-        all_groups = _complete_groups(groups or (), d)
         if order is not None:
             all_groups = order[1]
         elif layout is None:
-            all_groups = group_order(all_groups, Z, M, d - n_context)
-        if layout is None and when is None:
+            all_groups = _in_order(all_groups, predictors, Z, M, d - n_context)
+        if plain:
             same = None if order is None else np.searchsorted(rows, order[0][np.isin(order[0], rows)])
-            arranged = row_order(Z, M) if same is None else same
+            deciding = predictors.deciding
+            sorted_by = (Z, M) if deciding.all() else (Z[:, deciding], M[:, deciding])
+            arranged = row_order(*sorted_by) if same is None else same
             rows = rows[arranged]
             for j in range(d):  # column by column, to need no second table
                 Z[:, j], M[:, j] = Z[arranged, j], M[arranged, j]
@@ -240,6 +134,7 @@ class Problem:
             M=frozen(M),
             bounds=frozen(limits),
             groups=all_groups,
+            predictors=replace(predictors, groups=all_groups),
             n_context=n_context,
             layout=layout,
             moments=when,
@@ -254,6 +149,7 @@ class Problem:
             "n_context": self.n_context,
             "layout": self.layout,
             "moments": self.moments,
+            "allowed": self.predictors.allowed,
             "order": None if changes else (self.rows, self.groups),
         }
         return Problem.of(given, **(settings | changes))
@@ -268,6 +164,21 @@ class Problem:
             Z=frozen(self.Z[which]),
             M=frozen(self.M[which]),
             moments=None if self.moments is None else frozen(self.moments[rows]),
+        )
+
+    def only(self, columns: Indices) -> "Problem":
+        """The problem of some whole groups of columns, with the same rows and scaling; all may help."""
+        position = {column: i for i, column in enumerate(columns.tolist())}
+        own = tuple(tuple(position[j] for j in group) for group in self.groups if group[0] in position)
+        return replace(
+            self,
+            given=self.given[:, columns],
+            scaling=self.scaling.only(columns),
+            Z=self.Z[:, columns],
+            M=self.M[:, columns],
+            bounds=self.bounds[:, columns],
+            groups=own,
+            predictors=Predictors(len(columns), own),
         )
 
     @cached_property
@@ -366,6 +277,14 @@ def _is_constant(X: object) -> bool:
     return X.flags.owndata or (type(X.base) is np.ndarray and _is_constant(X.base))
 
 
+def _in_order(groups: Groups, predictors: Predictors, Z: Array, M: Mask, own: int) -> Groups:
+    """The groups as `group_order` sorts them; those that help to fill no other one are last, as given."""
+    last = tuple(group for group in groups if not predictors.helping[group[0]])
+    others = tuple(group for group in groups if predictors.helping[group[0]])
+    decided = group_order(others, Z, M, own) if predictors.deciding.any() else others
+    return (*decided, *last)
+
+
 def _checked_bounds(bounds: npt.ArrayLike | None, d: int) -> Array:
     limits = np.array([[-np.inf] * d, [np.inf] * d] if bounds is None else bounds, dtype=np.float64)
     if limits.shape != (2, d) or not (limits[0] <= limits[1]).all():
@@ -373,6 +292,19 @@ def _checked_bounds(bounds: npt.ArrayLike | None, d: int) -> Array:
             f"bounds must be two rows of {d} numbers, lowest and highest, with lowest ≤ highest."
         )
     return limits
+
+
+def _check_settings(missing: Mask, weights: npt.ArrayLike | None, n_context: int, when: Array | None) -> None:
+    N, d = missing.shape
+    if weights is not None and not _are_weights(np.asarray(weights), d):
+        raise InvalidInput(f"weights must be {d} finite numbers above 0, one for each column.")
+    if n_context and (n_context >= d or missing[:, d - n_context :].any()):
+        raise InvalidInput(
+            f"n_context must be less than the {d} columns, and the last n_context must be complete; "
+            f"got {n_context}."
+        )
+    if when is not None and (when.shape != (N,) or not np.isfinite(when).all()):
+        raise InvalidInput(f"moments must be {N} finite numbers, one for each row.")
 
 
 def _are_weights(weights: npt.NDArray[np.generic], d: int) -> bool:

@@ -183,6 +183,7 @@ class Fitted:
         given = self.problem.given
         Z, expected = np.zeros(given.shape), np.ones(given.shape)
         Z[self.problem.rows], expected[self.problem.rows] = self.errors.Z, self.errors.expected
+        expected[~np.isnan(given)] = 0.0
         return Rows(given, Z, expected)
 
     def new_rows(self, given: Table, moments: Array | None = None) -> Rows:
@@ -200,7 +201,8 @@ class Fitted:
             expected[part] = self.errors.of_new_rows(M[part], Z[part], times)
         expected *= self._extension_for(moments)[1]
         if self._empty_rows_take_no_part:
-            expected[M.all(axis=1)] = 1.0
+            expected[self.problem.predictors.empty(M)] = 1.0
+            expected[~M] = 0.0
         return Rows(given, Z, expected)
 
     def intervals(self, level: float, limits: Array, rows: Rows | None = None) -> tuple[Table, Table]:
@@ -216,11 +218,13 @@ class Fitted:
         np.multiply(rows.expected, self.errors.quantiles(level), out=half, where=some)
         half *= problem.scaling.weight
         low, high = (problem.complete(rows.given, rows.Z + sign * half) for sign in (-1, 1))
-        empty = np.isnan(rows.given).all(axis=1)
+        empty = problem.predictors.empty(np.isnan(rows.given))
         if empty.any() and self._empty_rows_take_no_part:  # quantiles of the observed values
             tail, given = (1 - level) / 2, self.problem.given
-            low[empty] = np.clip(np.nanquantile(given, tail, axis=0, method="lower"), *limits)
-            high[empty] = np.clip(np.nanquantile(given, 1 - tail, axis=0, method="higher"), *limits)
+            own = rows.given[empty]
+            lowest = np.clip(np.nanquantile(given, tail, axis=0, method="lower"), *limits)
+            highest = np.clip(np.nanquantile(given, 1 - tail, axis=0, method="higher"), *limits)
+            low[empty], high[empty] = (np.where(np.isnan(own), end, own) for end in (lowest, highest))
         self._include_values(rows.given, low, high)
         return low, high
 
@@ -286,7 +290,8 @@ class Fitted:
         """
         for table in tables:
             donors = table[rng.choice(self.problem.rows, len(self._empty_rows))]
-            table[self._empty_rows] = np.clip(donors, *limits)
+            given = self.problem.given[self._empty_rows]
+            table[self._empty_rows] = np.where(np.isnan(given), np.clip(donors, *limits), given)
             yield table
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from manifill._fillers import SweepRecord
-from manifill._fillers.metric import Preset, targets
+from manifill._fillers.metric import Preset, number_of_copies, targets
 from manifill._problem import Problem
 from manifill._result import Fitted
 from manifill._validation import ColumnAccuracy, Evidence
@@ -178,11 +178,11 @@ def check_learned(saved: Mapping[str, Any], problem: Problem) -> None:
     if not np.array_equal(np.unique(rows), rows) or any(min(fold[list(group)]) < 0 for group in groups):
         raise ValueError("rows or folds")
     for components, hidden, weights, errors, shares in saved["sweeps"]:
-        check_table(hidden, (int(fold.max()) + 1, len(rows), d))
+        check_table(hidden, (number_of_copies(problem, fold), len(rows), d))
         check_table(weights, (len(groups), d))
         check_table(errors, (d,))
         check_table(shares, (len(groups), len(components)))
-        own = any(weights[i, list(group)].any() for i, group in enumerate(groups))
+        own = any(weights[i, ~problem.predictors.of_group(group)].any() for i, group in enumerate(groups))
         if not components or (weights < 0).any() or (errors < 0).any() or (shares < 0).any() or own:
             raise ValueError("weights of a metric")
 

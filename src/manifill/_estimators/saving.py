@@ -38,7 +38,7 @@ from manifill.layouts import Affinities, Grid, Learned
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Ordered, Quantity, Untouched
 
-FORMAT = 8
+FORMAT = 9
 """Increased when an older manifill could not read the files of this one."""
 
 # Most sweeps over new rows that a file may ask for.
@@ -72,6 +72,7 @@ def save(path: Path, fields: Fields, fitted: Fitted, tol: float, notations: dict
             "weights": problem.scaling.weight,
             "layout": problem.layout,
             "moments": problem.moments,
+            "allowed": problem.predictors.allowed,
         },
         "rows": problem.rows,
         "Z": np.asarray(fitted.fill.Z),

@@ -20,7 +20,8 @@ import numpy as np
 from manifill._arrays import Array, Indices, Table, frozen
 from manifill._fillers.base import Fill, Run, filled_at_once
 from manifill._fillers.sweep import Model, Sweeper, SweepFill
-from manifill._problem import Problem, Scaling
+from manifill._problem import Problem
+from manifill._scaling import Scaling
 
 # Constants chosen on METR-LA and air quality; docs/benchmarks/sensors.md reports the errors with other masks.
 # Widths of the running means that the smoother combines: known values on each side. A width is at most

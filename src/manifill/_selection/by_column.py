@@ -36,10 +36,23 @@ def left_out_evidence(fill: MetricFill, odds: Array) -> Evidence:
     fitted = np.zeros(d, dtype=np.bool_)
     fitted[[column for group in fill.groups for column in group]] = True
     every = Evidence.left_out(problem, rows, fill.left_out, odds, np.ones(d), fitted)
-    factors = shrinkage(every.columns, every.found, every.truth, d, _STANDARD_ERRORS)
+    factors = _shrinkage_by_pool(problem, every)
     most = max(200, min(_MAX_ROWS, int(_MAX_WORK / d**4)))
     some = np.arange(len(rows))[evenly_spaced(len(rows), most)]
     known = problem.Z[rows[some]]
     values = known + _OPTIMISM * (fill.left_out[some] * factors - known)
     values = np.where(factors > 0, values, 0.0)  # other columns are filled with their mean
     return Evidence.left_out(problem, rows[some], values, odds, factors, fitted)
+
+
+def _shrinkage_by_pool(problem: Problem, evidence: Evidence) -> Array:
+    """(d,), the shrinkage of each column, found from the entries of the columns in its pool."""
+    factors, pools = np.ones(problem.shape[1]), problem.predictors.pools(problem.M)
+    for pool in np.unique(pools, axis=0):
+        columns, own = np.flatnonzero(pool), np.flatnonzero((pools == pool).all(axis=1))
+        entries = np.flatnonzero(pool[evidence.columns])
+        found, truth = evidence.found[entries], evidence.truth[entries]
+        position = np.searchsorted(columns, evidence.columns[entries])
+        of_pool = shrinkage(position, found, truth, len(columns), _STANDARD_ERRORS)
+        factors[own] = of_pool[np.searchsorted(columns, own)]
+    return factors

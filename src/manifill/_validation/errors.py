@@ -28,6 +28,7 @@ from scipy.special import ndtri
 from manifill._arrays import Array, Indices, Mask
 from manifill._fillers.sweep import LinearStart
 from manifill._fillers.sweep.start import conditional_covariances
+from manifill._parts import Part, parts_of
 from manifill._problem import Problem
 from manifill._validation.evidence import Evidence
 from manifill._validation.holdout import distance_bins, distance_bins_of_new_rows
@@ -108,7 +109,7 @@ class Errors:
                 s = self._rms_of_bins(j, bins[missing, j])
             else:
                 rows, squares, weight = self._squares(j)
-                others = np.delete(np.arange(M.shape[1]), self._group_of[j])
+                others = np.flatnonzero(self.problem.predictors.of_group([j]))
                 to_held_out = None
                 if self._uses_similar_rows(squares):
                     known = np.where(M[missing], 0.0, Z[missing])[:, others]
@@ -146,7 +147,7 @@ class Errors:
         for rows, covariance in conditional_covariances(self.problem.M, self._precision):
             values, vectors = np.linalg.eigh(covariance)
             drawn[rows] = np.einsum("rij,rj->ri", vectors, np.sqrt(np.maximum(values, 0.0)) * normal[rows])
-        sigma = self._sigma * self.problem.scaling.weight  # in standardised units, like the covariances
+        sigma = _deviations(self.problem.M, self._precision)
         return self.expected * drawn / np.where(self.problem.M, sigma, 1.0)
 
     def _of_column(self, j: int) -> tuple[Array, Array]:
@@ -281,10 +282,17 @@ class Errors:
         sigma = np.ones(M.shape)
         if self._precision is None:
             return sigma
-        for rows, covariance in conditional_covariances(M, self._precision):
-            variances = np.diagonal(covariance, axis1=1, axis2=2)
-            sigma[rows] = np.sqrt(np.where(M[rows], np.maximum(variances, 1e-12), 1.0))
+        for part, precision in self._precisions:
+            sigma[:, part.targets] = _deviations(M[:, part.used], precision)[:, part.own]
         return sigma / np.where(M, self.problem.scaling.weight, 1.0)
+
+    @cached_property
+    def _precisions(self) -> list[tuple[Part, Array]]:
+        """The parts of the problem, with their precision matrices; errors come from the predictors alone."""
+        start, parts = LinearStart(), parts_of(self.problem)
+        if len(parts) == 1 and self._precision is not None:
+            return [(parts[0], self._precision)]
+        return [(one, start.distribution(one.problem, np.random.default_rng(0))[1]) for one in parts]
 
     @cached_property
     def _held_out(self) -> Indices:
@@ -311,11 +319,23 @@ class Errors:
         return {column: group for group in self.problem.groups for column in group}
 
     def _distances_without(self, j: int, rows: Indices, others: Indices) -> Array:
-        """L1 distances from rows to others, without the columns of the group of column j."""
+        """L1 distances from rows to others by the predictors of column j."""
+        if self.problem.predictors.restricted:
+            some = self.problem.Z[:, self.problem.predictors.of_group([j])]
+            return np.asarray(cdist(some[rows], some[others], "cityblock"))
         group = self.problem.Z[:, list(self._group_of[j])]
         own = cdist(group[rows], group[others], "cityblock")
         distances: Array = self._distances[np.ix_(rows, others)] - own
         return distances
+
+
+def _deviations(M: Mask, precision: Array) -> Array:
+    """(m, d), conditional standard deviations of missing entries, in standardised units; 1 if known."""
+    sigma = np.ones(M.shape)
+    for rows, covariance in conditional_covariances(M, precision):
+        variances = np.diagonal(covariance, axis1=1, axis2=2)
+        sigma[rows] = np.sqrt(np.where(M[rows], np.maximum(variances, 1e-12), 1.0))
+    return sigma
 
 
 def _local_rms(squares: Array, weight: Array, distances: Array | None) -> Any:

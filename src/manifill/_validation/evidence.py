@@ -169,8 +169,11 @@ class Evidence:
 
 
 def has_others(problem: Problem) -> Mask:
-    """(n, d), True for known entries in rows in which a column of another group is known."""
+    """(n, d), True for known entries in rows in which a predictor, a column of another group, is known."""
     known = ~problem.M
+    if problem.predictors.restricted:
+        helpful = np.array([problem.predictors.of_group([j]) for j in range(problem.shape[1])])
+        return np.asarray(known & (known.astype(float) @ helpful.astype(float).T > 0))
     groups_known = sum(known[:, group[0]].astype(np.intp) for group in problem.groups)
     return np.asarray(known & (np.asarray(groups_known) > 1)[:, None])
 

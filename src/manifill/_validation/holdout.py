@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt
 
 from manifill._arrays import Array, Indices, Mask, Table
+from manifill._parts import parts_of
 from manifill._problem import Problem
 from manifill._validation.missingness import missingness_odds, variable_of
 
@@ -108,8 +109,12 @@ def hold_out(
 def odds_of(problem: Problem) -> Array:
     """(n, d), odds that an entry is missing given the rest of its row: weights of held-out entries."""
     own = problem.shape[1] - problem.n_context
-    groups = tuple(group for group in problem.groups if group[0] < own)
-    return missingness_odds(problem.Z, problem.M, groups)
+    odds = np.ones(problem.shape)
+    for part in parts_of(problem):
+        groups = tuple(group for group in part.problem.groups if group[0] < own)
+        found = missingness_odds(part.problem.Z, part.problem.M, groups)
+        odds[:, part.targets] = found[:, part.own]
+    return odds
 
 
 def random_sets(problem: Problem, share: float, count: int, rng: np.random.Generator) -> list[Mask]:

@@ -6,7 +6,7 @@ known entries that leave out the entry itself (`copies`, `solvers.left_out`) giv
 kernels, the accuracy and the intervals. So no entry has to be held out, and nothing is computed twice.
 """
 
-from manifill._fillers.metric.copies import Copies
+from manifill._fillers.metric.copies import Copies, number_of_copies
 from manifill._fillers.metric.filler import MetricFiller, targets
 from manifill._fillers.metric.importances import Importances
 from manifill._fillers.metric.outcome import MetricFill, MetricSweep
@@ -22,5 +22,6 @@ __all__ = [
     "MetricSweep",
     "Preset",
     "Regression",
+    "number_of_copies",
     "targets",
 ]

@@ -21,6 +21,7 @@ from manifill._fillers.metric.rows import Rows
 from manifill._fillers.sweep import Component, LinearStart
 from manifill._fillers.sweep.start import Normal, conditional_mean
 from manifill._ordering import Groups
+from manifill._parts import Part, parts_of
 from manifill._problem import Problem
 
 # Known rows that a column needs to be fitted; other columns get their mean. Set by hand, not tuned.
@@ -68,20 +69,24 @@ class Copies:
 def linear_copies(
     problem: Problem, groups: Groups, n_folds: int, n_rows: int, rng: np.random.Generator
 ) -> Copies:
-    """Copies filled by the conditional means of a normal distribution."""
+    """Copies filled by the conditional means of normal distributions."""
     n, d = problem.shape
-    n_folds = max(1, min(n_folds, len(groups)))
     rows = np.arange(n) if n <= n_rows else np.sort(rng.permutation(n)[:n_rows])
     row_fold = np.arange(n) % min(_ROW_FOLDS, n)
-    normal, without = LinearStart().distributions(problem, np.random.default_rng(0), row_fold)
-    fold = _folds(np.asarray(np.linalg.inv(normal[1]), dtype=np.float64), groups, n_folds, rng)
-    hidden = np.empty((n_folds, len(rows), d))
-    for number, distribution in enumerate(without):
-        own = np.flatnonzero(row_fold[rows] == number)
-        for b in range(n_folds):
-            M = problem.M[rows[own]] | (fold == b)
-            hidden[b, own] = _conditional(problem, problem.Z[rows[own]], M, distribution)
-    Z = _conditional(problem, problem.Z, problem.M, normal)
+    parts = parts_of(problem)
+    start = LinearStart()
+    normals = [start.distributions(one.problem, np.random.default_rng(0), row_fold) for one in parts]
+    fold = _all_folds(problem, groups, n_folds, _related(problem, parts, [one[0] for one in normals]), rng)
+    hidden = np.empty((number_of_copies(problem, fold), len(rows), d))
+    Z = np.empty((n, d))
+    for part, (normal, without) in zip(parts, normals, strict=True):
+        Z[:, part.targets] = _of_targets(part, problem.Z, problem.M, normal)
+        for number, distribution in enumerate(without):
+            own = np.flatnonzero(row_fold[rows] == number)
+            for b in range(len(hidden)):
+                M = problem.M[rows[own]] | (fold == b)
+                found = _of_targets(part, problem.Z[rows[own]], M, distribution)
+                hidden[b, own[:, None], part.targets] = found
     return Copies(np.where(problem.M, Z, problem.Z), rows, hidden, fold)
 
 
@@ -105,6 +110,42 @@ def fit_on_copy(
     return fit(predictors, f, weights, errors, components, preset, slopes)
 
 
+def _related(problem: Problem, parts: Sequence[Part], normals: Sequence[Normal]) -> Array:
+    """(d, d), covariances of the columns that decide for all; without any, 1 if one may help another."""
+    predictors = problem.predictors
+    deciding = np.flatnonzero(predictors.deciding)
+    related = np.eye(problem.shape[1])
+    if predictors.allowed is not None and not deciding.size:
+        return np.asarray(predictors.allowed | predictors.allowed.T, dtype=np.float64)
+    for part, (_, precision) in zip(parts, normals, strict=True):
+        if np.array_equal(part.used, deciding):
+            related[np.ix_(deciding, deciding)] = np.linalg.inv(precision)
+    return related
+
+
+def number_of_copies(problem: Problem, fold: Indices) -> int:
+    """Copies for the folds (d,): one more, used or not, if some columns help to fill no other one.
+
+    So the number does not depend on the values of these columns.
+    """
+    helping = problem.predictors.helping
+    return max(1, int(fold.max(initial=-1, where=helping)) + 1 + (not helping.all()))
+
+
+def _all_folds(
+    problem: Problem, groups: Groups, n_folds: int, covariance: Array, rng: np.random.Generator
+) -> Indices:
+    """(d,), the fold of each column; columns that help to fill no other need none of each other: one fold."""
+    helping = problem.predictors.helping
+    some = tuple(group for group in groups if helping[group[0]])
+    fold = _folds(covariance, some, max(1, min(n_folds, len(some))), rng)
+    last = fold.max() + 1
+    for group in groups:
+        if not helping[group[0]]:
+            fold[list(group)] = last
+    return fold
+
+
 def _folds(covariance: Array, groups: Groups, n_folds: int, rng: np.random.Generator) -> Indices:
     """(d,), the fold of each column, of equal size; columns that tell much about each other are kept apart.
 
@@ -126,12 +167,17 @@ def _folds(covariance: Array, groups: Groups, n_folds: int, rng: np.random.Gener
 
 def linear_start(problem: Problem, Z: Array, M: Mask) -> Array:
     """Rows Z (m, d), filled where M is True by the conditional means that a fit starts from."""
-    normal = LinearStart().distribution(problem, np.random.default_rng(0))
-    return _conditional(problem, Z, M, normal)
+    filled = np.empty(Z.shape)
+    for part in parts_of(problem):
+        normal = LinearStart().distribution(part.problem, np.random.default_rng(0))
+        filled[:, part.targets] = _of_targets(part, Z, M, normal)
+    return filled
 
 
-def _conditional(problem: Problem, Z: Array, M: Mask, normal: Normal) -> Array:
-    return limited(problem, conditional_mean(Z, M, normal) * (problem.scaling.std > 0))
+def _of_targets(part: Part, Z: Array, M: Mask, normal: Normal) -> Array:
+    """The targets of a part in rows Z (m, d) of the whole problem, filled by conditional means."""
+    found = conditional_mean(Z[:, part.used], M[:, part.used], normal) * (part.problem.scaling.std > 0)
+    return limited(part.problem, found)[:, part.own]
 
 
 def limited(problem: Problem, Z: Array, columns: Indices | slice = slice(None)) -> Array:

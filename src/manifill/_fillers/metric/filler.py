@@ -8,7 +8,7 @@ known entries that are left out.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -117,14 +117,16 @@ class MetricFiller:
         yield fill
         began = time.monotonic()
         with Workers(run.n_jobs):
-            copies = linear_copies(problem, groups, *self.preset.copies(*problem.shape), rng)
+            limits = self.preset.copies(len(problem.Z), max(1, int(problem.predictors.helping.sum())))
+            copies = linear_copies(problem, groups, *limits, rng)
         allowed = np.array([_allowed(problem, group) for group in groups], dtype=float).reshape(-1, d)
         state = _State(
             copies.Z, copies.hidden, copies.hidden.copy(), np.zeros((len(copies.rows), d)), allowed
         )
         errors = [_mean_error(problem, copies, copies.errors(problem))]
+        decided = bool(problem.predictors.deciding.any()) or not problem.to_learn.any()
         for number in range(1, self.preset.most + 1):
-            settled = number > 1 and errors[-1] - errors[-2] > math.log1p(-self.preset.gain)
+            settled = number > 1 and errors[-1] - errors[-2] > math.log1p(-self.preset.gain) and decided
             last = settled or number == self.preset.most
             task = _Task(copies, self._components(fill), copies.errors(problem), last)
             with Workers(run.n_jobs):
@@ -135,7 +137,7 @@ class MetricFiller:
             fill = self._filled(fill, state, swept, began)
             copies = replace(copies, Z=state.Z, hidden=state.hidden)
             errors.append(_mean_error(problem, copies, _errors_of_columns(problem, copies, state.left_out)))
-            if fill.trace[-1].change <= self.tol or last:
+            if (fill.trace[-1].change <= self.tol and decided) or last:
                 yield replace(fill, status=self._ending(fill, last))
                 return
             yield fill
@@ -143,12 +145,13 @@ class MetricFiller:
 
     def _components(self, fill: MetricFill) -> tuple[Component, ...]:
         """The components of the next sweep. The first is always used: weights are learned from its fit."""
-        if fill.sweep < 2:
+        deciding = [i for i, one in enumerate(fill.groups) if fill.problem.predictors.deciding[one[0]]]
+        if fill.sweep < 2 or not deciding:
             chosen = self.preset.rest if fill.sweep else self.preset.first
             enough = len(fill.problem.rows) >= _MIN_NEAR_ROWS
             return tuple(one for one in chosen if enough or not isinstance(one.solver, Local))
         before = fill.sweeps[-1]
-        shares = zip(before.components, before.mean_shares, strict=True)
+        shares = zip(before.components, before.shares[deciding].mean(axis=0), strict=True)
         return tuple(one for i, (one, share) in enumerate(shares) if i == 0 or share >= _MIN_SHARE)
 
     def _sweep(
@@ -158,8 +161,9 @@ class MetricFiller:
         weights, copies = state.weights, task.copies
         visits: dict[int, _Visit] = {}
         shares = np.zeros((len(groups), len(task.components)))
-        sums: list[_Sums] = []
-        for stage in stages(copies.fold, groups):
+        sums: dict[int, _Sums] = {}
+        pools = problem.predictors.pools(problem.M)
+        for stage in stages(copies.fold, groups, problem.predictors.helping):
             copies = replace(copies, Z=state.Z, hidden=state.hidden)
             for b in {int(copies.fold[groups[position][0]]) for position in stage}:
                 state.seen[b] = state.hidden[b]
@@ -168,8 +172,8 @@ class MetricFiller:
             if any(one is None for one in found):
                 return None
             now = {position: one for position, one in zip(stage, found, strict=True) if one is not None}
-            sums += [self._sums(problem, copies, groups[position], now[position]) for position in stage]
-            blends = _weights(sums, len(stage))
+            sums |= {one: self._sums(problem, copies, groups[one], now[one]) for one in stage}
+            blends = _weights_by_pool(sums, stage, groups, pools)
             for number, position in enumerate(stage):
                 shares[position] = blends[0, number]
                 self._put(problem, copies, groups[position], now[position], blends[:, number], state)
@@ -264,7 +268,8 @@ class MetricFiller:
         """The fill after a sweep."""
         problem, copies = fill.problem, swept.copies
         known = ~problem.M[copies.rows] & (copies.fold >= 0)
-        change = (state.Z - to_numpy(fill.Z))[problem.to_learn]
+        deciding = problem.to_learn & problem.predictors.deciding
+        change = (state.Z - to_numpy(fill.Z))[deciding if deciding.any() else problem.to_learn]
         record = SweepRecord(
             sweep=fill.sweep + 1,
             change=_root_mean_square(change),
@@ -310,6 +315,17 @@ def _weights(sums: Sequence[_Sums], last: int) -> Array:
     return np.stack(found)
 
 
+def _weights_by_pool(sums: Mapping[int, _Sums], stage: Sequence[int], groups: Groups, pools: Mask) -> Array:
+    """(1 + F, G, C), as in `_weights`, for G groups of a stage; each learns from the groups of its pool."""
+    pool_of = {one: tuple(p for p in sums if pools[groups[one][0], groups[p][0]]) for one in stage}
+    found: dict[int, Array] = {}
+    for pool in dict.fromkeys(pool_of.values()):
+        own = [one for one in stage if pool_of[one] == pool]
+        weights = _weights([sums[p] for p in (*(p for p in pool if p not in own), *own)], len(own))
+        found |= dict(zip(own, np.moveaxis(weights, 1, 0), strict=True))
+    return np.stack([found[one] for one in stage], axis=1)
+
+
 def _errors_of_columns(problem: Problem, copies: Copies, left_out: Array) -> Array:
     """(d,), root mean square error of known entries that are left out."""
     known = ~problem.M[copies.rows]
@@ -319,8 +335,9 @@ def _errors_of_columns(problem: Problem, copies: Copies, left_out: Array) -> Arr
 
 
 def _mean_error(problem: Problem, copies: Copies, errors: Array) -> float:
-    """Mean logarithm of the errors (d,) of the columns that are fitted, so that all count alike."""
-    relative = errors[copies.fold >= 0] / problem.scaling.weight[copies.fold >= 0]
+    """Mean logarithm of the errors (d,) of columns that are fitted and decide, so that all count alike."""
+    counted = (copies.fold >= 0) & problem.predictors.deciding
+    relative = errors[counted] / problem.scaling.weight[counted]
     return float(np.log(np.maximum(relative, _MIN_ERROR)).mean()) if relative.size else 0.0
 
 
@@ -347,4 +364,4 @@ def _allowed(problem: Problem, group: Sequence[int]) -> Mask:
     of_group = next(one for one in problem.groups if group[0] in one)
     allowed: Mask = problem.scaling.std > 0
     allowed[list(of_group)] = False
-    return allowed
+    return allowed & problem.predictors.of_group(group)

@@ -43,7 +43,7 @@ class MetricExtension:
     def complete(self, given: Table, moments: Array | None = None) -> Table:
         """Rows (m, d) in the user's units, filled where they are NaN."""
         problem, M = self.fill.problem, np.isnan(given)
-        some = np.flatnonzero(M.any(axis=1) & ~M.all(axis=1))
+        some = np.flatnonzero(M.any(axis=1) & ~problem.predictors.empty(M))
         Z = np.zeros(given.shape)
         if some.size and self.fill.sweeps:
             known = problem.scaling.standardise(np.where(M[some], problem.scaling.mean, given[some]))
@@ -55,7 +55,7 @@ class MetricExtension:
         problem, fill = self.fill.problem, self.fill
         Z = np.where(M, limited(problem, linear_start(problem, known, M)), known)
         for sweep, regressions in zip(fill.sweeps, self._regressions, strict=True):
-            for stage in stages(sweep.copies.fold, fill.groups):
+            for stage in stages(sweep.copies.fold, fill.groups, problem.predictors.helping):
                 before = Z.copy()
                 for position in stage:
                     columns, regression = np.array(fill.groups[position]), regressions[position]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from manifill._arrays import Array, Indices, to_numpy
+from manifill._arrays import Array, Indices, Mask, to_numpy
 from manifill._fillers.base import Fill
 from manifill._fillers.metric.copies import Copies
 from manifill._fillers.metric.preset import Preset
@@ -20,10 +20,11 @@ Stages = tuple[tuple[int, ...], ...]
 """Positions of the groups of columns in each stage."""
 
 
-def stages(fold: Indices, groups: Groups) -> Stages:
-    """The groups of each stage: those of some folds of the columns."""
-    n_folds = int(fold.max(initial=-1)) + 1
+def stages(fold: Indices, groups: Groups, helping: Mask) -> Stages:
+    """The groups of each stage: those of some folds; at last those of columns that are not `helping` (d,)."""
+    n_folds = int(fold.max(initial=-1, where=helping)) + 1
     stage = np.arange(n_folds) * min(_STAGES, n_folds) // max(n_folds, 1)
+    stage = np.append(stage, _STAGES)
     of_group = np.array([stage[fold[group[0]]] for group in groups], dtype=np.intp)
     return tuple(tuple(np.flatnonzero(of_group == one).tolist()) for one in np.unique(of_group))
 
