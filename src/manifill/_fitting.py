@@ -23,6 +23,7 @@ from manifill._fillers.sweep import GivenStart, Sweeper
 from manifill._problem import Problem
 from manifill._result import Fitted, Validated
 from manifill._validation import Evidence, accuracy, has_others, hold_out_like_missing, odds_of
+from manifill.errors import InvalidInput
 
 # Shares of the remaining time: for tuning a sweep that fills the table alone; for tuning the sweep of a
 # blend; and then for the validation run of all fillers. Set by hand, not tuned.
@@ -39,6 +40,8 @@ def fit(
     tuning_rng, final_rng = rng.spawn(2)
     if choices is not None and choices.preset is not None and selection.fits_by_column(problem):
         return _by_column(problem, choices.preset, choices.sweeper.tol, run, final_rng)
+    if problem.predictors.restricted:
+        raise InvalidInput("Only regressions with learned metrics can keep columns from helping others.")
     if choices is not None and problem.layout is None and problem.moments is None:
         return _sweep_only(problem, choices, run, tuning_rng, final_rng)
     return _blended(problem, choices, run, tuning_rng, final_rng)

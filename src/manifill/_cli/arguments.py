@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from manifill._cli.options import INPUT, TEXT
+from manifill._cli.options import CHOICE, INPUT, TEXT
 from manifill._files import tables as files
 
 Source = Annotated[
@@ -43,6 +43,24 @@ Types = Annotated[
         "number, integer, boolean, category, ordered, date, date:FORMAT such as date:%d/%m/%Y, "
         "cyclic:PERIOD, text, identifier.",
         rich_help_panel=INPUT,
+    ),
+]
+Predictors = Annotated[
+    str,
+    typer.Option(
+        metavar="LIST",
+        help='Columns that may be used to fill a column: "age=height,weight,income=age". "age=" is none. '
+        "Default: all others.",
+        rich_help_panel=CHOICE,
+    ),
+]
+Exclude = Annotated[
+    str,
+    typer.Option(
+        metavar="LIST",
+        help="Columns that are filled, but not used to fill others, separated by commas, such as the target "
+        "of a later prediction.",
+        rich_help_panel=CHOICE,
     ),
 ]
 Header = Annotated[

@@ -14,6 +14,7 @@ from manifill._cli.options import checking_options
 from manifill._cli.summary import say_summary, show_plan, summary_of
 from manifill._cli.watch import fit_watched, say
 from manifill._estimators import TableImputer
+from manifill._estimators.predictors import require_default_method
 from manifill._files import tables as files
 from manifill.errors import InvalidInput, MissingDependency
 from manifill.tables import Cyclic, Fills, Flag, Moment, Quantity
@@ -28,6 +29,8 @@ class Request:
     columns: list[str]
     types: dict[str, str]
     bounds: dict[str, tuple[float | str | None, float | str | None]]
+    predictors: dict[str, list[str]]
+    exclude: list[str]
     time: str | None
     reading: dict[str, Any]
     effort: str | None
@@ -91,9 +94,12 @@ def run(request: Request, as_json: bool) -> None:
 def _check(request: Request) -> None:
     """Raise, before any work is done, if the request cannot be met."""
     if request.model is not None:
-        names = ("bounds", "time", "save", "report", "draws", "effort", "estimate", "max_sweeps")
+        fit_only = ("bounds", "predictors", "exclude", "time", "effort", "estimate", "max_sweeps")
+        names = (*fit_only, "save", "report", "draws")
         formats = all(kind.startswith("date:") for kind in request.types.values())
         _refuse([*([] if formats else ["types"]), *(name for name in names if getattr(request, name))])
+    if request.time is not None and (request.predictors or request.exclude):
+        require_default_method(["--time"])
     if request.intervals is not None and not 0 < request.intervals < 1:
         raise InvalidInput(f"--intervals must lie between 0 and 1, such as 0.9; got {request.intervals:g}.")
     if request.intervals is not None and request.output.suffix.lower() == ".npy":
@@ -122,6 +128,8 @@ def _unfitted(request: Request) -> TableImputer:
     return TableImputer(
         request.types,
         bounds=request.bounds,
+        predictors=request.predictors,
+        exclude=request.exclude,
         time=request.time,
         effort=request.effort or "balanced",
         estimate=request.estimate or "mean",

@@ -69,6 +69,24 @@ def types(text: str) -> dict[str, str]:
     return dict(_pairs(text, "--types", "zip=category,note=text"))
 
 
+def predictors(text: str) -> dict[str, list[str]]:
+    """Column → columns that may help to fill it, from text such as "a=b,c,d=e"; "a=" for none."""
+    found: dict[str, list[str]] = {}
+    column = None
+    for name, value in _items(text, "--predictors"):
+        if value is not None and name in found:
+            raise InvalidOption(f"--predictors must name a column once; {name!r} is there several times.")
+        if value is None and column is None:
+            raise InvalidOption(
+                f'--predictors must be a list like "age=height,weight"; got {name!r} without =.'
+            )
+        if value is None:
+            found[str(column)].append(name)
+        else:
+            column, found[name] = name, [value] if value else []
+    return found
+
+
 def bounds(text: str) -> dict[str, tuple[Bound, Bound]]:
     """Column → (lowest, highest), from text such as "age=0:120,price=0:" or "start=08:00..17:30"."""
     found: dict[str, tuple[Bound, Bound]] = {}
@@ -142,7 +160,7 @@ def checking_options() -> Iterator[None]:
         raise InvalidOption(_PARAMETER.sub(_as_option, str(error))) from error
 
 
-_PARAMETER = re.compile(r"^(types|bounds|time_limit|time|max_sweeps|share)\b")
+_PARAMETER = re.compile(r"^(types|bounds|predictors|exclude|time_limit|time|max_sweeps|share)\b")
 
 
 def _as_option(match: re.Match[str]) -> str:

@@ -1,7 +1,6 @@
 """`IGHImputer`: iterated geometric harmonics as a scikit-learn transformer."""
 
 import math
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -17,11 +16,17 @@ from manifill._arrays import Array, Mask, Table
 from manifill._checks import as_generator, is_option, require_flag, require_number
 from manifill._devices import find_device, from_tensor, memory_of, place
 from manifill._estimators import inputs, options
+from manifill._estimators.predictors import (
+    other_methods,
+    read_predictors,
+    require_default_method,
+    require_few_columns,
+)
+from manifill._estimators.running import run_to_end
 from manifill._fillers import Fill, Run, Status
 from manifill._fillers.metric import Importances
 from manifill._fillers.sweep import Ensemble, GivenStart, Sweeper
 from manifill._fitting import fit
-from manifill._messages import listening
 from manifill._ordering import Groups
 from manifill._problem import Problem
 from manifill._result import Fitted
@@ -95,6 +100,15 @@ class IGHImputer(TransformerMixin, BaseEstimator):
     groups : list of lists of columns, or None, default=None
         Columns, by name or position, that encode one variable, such as dummy columns. The columns of a group
         are not used to predict each other.
+    predictors : mapping from columns to lists of columns, or None, default=None
+        Columns, by name or position, that may be used to fill a column, such as `{"age": ["height"]}`.
+        Columns that are not keys are filled from all others; with an empty list a column is filled with its
+        mean. Values that were imputed in the listed columns are used too, and these may come from any column
+        (docs/guide/predictors.md). Only with the default `kernel`, `solver` and `device`, without `layout`
+        and `times`, and up to 100 columns.
+    exclude : list of columns or None, default=None
+        Columns that are not used to fill any other column, such as the target of a later prediction. They are
+        filled themselves. The other columns are filled as if these did not exist.
     device : None, "auto", "cuda" or other torch device, default=None
         Device to compute on. None is the device of `X`: the CPU with numpy, or that of a torch tensor. "auto"
         uses a GPU if there is one. With None and "auto", solvers without GPU support run on the CPU. A tensor
@@ -172,6 +186,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         time_limit: float | None = None,
         bounds: Any = "observed",
         groups: Any = None,
+        predictors: Any = None,
+        exclude: Any = None,
         device: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -191,6 +207,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         self.time_limit = time_limit
         self.bounds = bounds
         self.groups = groups
+        self.predictors = predictors
+        self.exclude = exclude
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -231,6 +249,9 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         X, self._input_device = from_tensor(X)
         given = inputs.read_table(self, X, reset=True)
         self._labels = inputs.column_labels(self, X)
+        if read_predictors(self.predictors, self.exclude, self._labels) is not None:
+            require_default_method(other_methods(self, self._input_device))
+            require_few_columns(given.shape[1])
         layout = self._layout(given)
         self._kept = _kept(given, layout)
         problem = self._problem(given, layout)
@@ -370,6 +391,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
 
     def _problem(self, given: Table, layout: Layout | None) -> Problem:
         kept = self._kept
+        allowed = read_predictors(self.predictors, self.exclude, self._labels)
         bounds = inputs.read_bounds(self.bounds, self._labels, given)
         if is_option(self.bounds, "observed") and layout is not None and layout.homogeneous:
             bounds[0], bounds[1] = np.nanmin(given, initial=np.inf), np.nanmax(given, initial=-np.inf)
@@ -380,6 +402,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
             weights=inputs.read_weights(options.as_sweep(self.method).column_weights, self._labels)[kept],
             layout=None if layout is None else layout.only(kept),
             moments=inputs.read_times(self.times, len(given)),
+            allowed=None if allowed is None else allowed[np.ix_(kept, kept)],
         )
 
     def _candidates(self, problem: Problem, given: Table, began: float) -> tuple[Candidates, Run]:
@@ -521,22 +544,6 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def run_to_end(fills: Iterator[Fill], verbose: bool) -> None:
-    """Exhaust `fills`; with `verbose`, write a line for every step and log message to standard error."""
-    if not verbose:
-        for _ in fills:
-            pass
-        return
-    with listening(_write):
-        for fill in fills:
-            if fill.sweep > 0:
-                _write(str(fill))
-
-
-def _write(line: str) -> None:
-    print(line, file=sys.stderr)
 
 
 def _kept(given: Table, layout: Layout | None) -> Mask:

@@ -176,7 +176,7 @@ def _is_not_finite(value: Any) -> bool:
 _SEQUENCES = (list, tuple, range, np.ndarray)
 
 
-def _position(label: Any, labels: Sequence[Any], parameter: str) -> int:
+def position_of(label: Any, labels: Sequence[Any], parameter: str) -> int:
     """Position of a column given by name or, if all names are strings, by number."""
     if label in labels:
         return labels.index(label)
@@ -213,7 +213,7 @@ def read_groups(groups: Any, labels: Sequence[Any], keep: Mask) -> list[list[int
     if not isinstance(groups, list) or not all(isinstance(group, _SEQUENCES) for group in groups):
         raise complaint("groups", "a list of lists of columns, such as [['red', 'green']]", groups)
     renumber = np.cumsum(keep) - 1
-    positions = [[_position(label, labels, "groups") for label in group] for group in groups]
+    positions = [[position_of(label, labels, "groups") for label in group] for group in groups]
     kept = [[int(renumber[i]) for i in group if keep[i]] for group in positions]
     return [group for group in kept if group]
 
@@ -222,7 +222,7 @@ def read_weights(weights: Any, labels: Sequence[Any]) -> Array:
     """Column weights as a mapping from columns, or one per column → (d,)."""
     each = np.ones(len(labels))
     if isinstance(weights, Mapping):
-        positions = [_position(label, labels, "column_weights") for label in weights]
+        positions = [position_of(label, labels, "column_weights") for label in weights]
         given = list(weights.values())
     elif weights is None or isinstance(weights, _SEQUENCES):
         given = [] if weights is None else list(weights)
@@ -254,7 +254,7 @@ def read_bounds(bounds: Any, labels: Sequence[Any], X: Table) -> Array:
     if isinstance(bounds, Mapping):
         each = ["observed"] * d
         for label, value in bounds.items():
-            each[_position(label, labels, "bounds")] = value
+            each[position_of(label, labels, "bounds")] = value
     elif bounds is None or isinstance(bounds, str) or _is_pair(bounds):
         each = [bounds] * d
     elif isinstance(bounds, list | tuple) and len(bounds) == d:

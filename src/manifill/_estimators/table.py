@@ -11,18 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifill._arrays import Array
 from manifill._devices import is_tensor
-from manifill._estimators.imputer import IGHImputer, run_to_end
+from manifill._estimators.imputer import IGHImputer
 from manifill._estimators.inputs import read_names, read_source
+from manifill._estimators.kinds import possible_times, time_problem, with_fitted_kinds
 from manifill._estimators.options import Sweep
+from manifill._estimators.predictors import read_encoded_predictors
+from manifill._estimators.running import run_to_end
 from manifill._fillers import Fill
 from manifill._fillers.metric import Importances
 from manifill._result import Rows
 from manifill.errors import InvalidInput
-from manifill.tables import ArrayTable, Cyclic, Encoding, Field, Flag, Moment, Ordered, Quantity, Source
+from manifill.tables import ArrayTable, Encoding, Moment, Ordered, Quantity, Source
 from manifill.tables.accuracy import TableAccuracy, deviation, table_accuracy
-from manifill.tables.frames import Frame
-from manifill.tables.source import SourceColumn
-from manifill.tables.times import TIMES
 
 # Fitted attributes read from `imputer_`.
 _DELEGATED = ("result_", "status_", "n_sweeps_", "max_sweeps_", "trace_", "kernel_", "solver_")
@@ -50,6 +50,15 @@ class TableImputer(TransformerMixin, BaseEstimator):
         entries. The time column is used in no other way.
     layout : layout object or None, default=None
         Geometry of the columns other than `time`, as in `IGHImputer`. They must all be numeric.
+    predictors : mapping from columns to lists of columns, or None, default=None
+        Columns that may be used to fill a column, such as `{"age": ["height", "weight"]}`. Columns that are
+        not keys are filled from all others; with an empty list a column is filled with its mean or most
+        frequent category. Values that were imputed in the listed columns are used too, and these may come
+        from any column (docs/guide/predictors.md). Not with `time`, `layout`, `kernel`, `solver`
+        and `device`.
+    exclude : list of columns or None, default=None
+        Columns that are not used to fill any other column, such as the target of a later prediction. They are
+        filled themselves. The other columns are filled as if these did not exist.
     kernel, solver, effort, estimate, max_sweeps, time_limit, device, n_jobs, random_state, verbose : as in
         `IGHImputer`.
 
@@ -80,6 +89,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
         *,
         bounds: Any = "observed",
         time: Any = None,
+        predictors: Any = None,
+        exclude: Any = None,
         kernel: Any = "auto",
         solver: Any = "auto",
         layout: Any = None,
@@ -95,6 +106,8 @@ class TableImputer(TransformerMixin, BaseEstimator):
         self.types = types
         self.bounds = bounds
         self.time = time
+        self.predictors = predictors
+        self.exclude = exclude
         self.kernel = kernel
         self.solver = solver
         self.layout = layout
@@ -144,6 +157,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
             layout=self.layout,
             times=encoding.moments(table),
             groups=encoding.groups,
+            predictors=read_encoded_predictors(self.predictors, self.exclude, table.names, encoding),
             bounds=encoding.bounds(numbers),
             effort=self.effort,
             estimate=self.estimate,
@@ -158,7 +172,9 @@ class TableImputer(TransformerMixin, BaseEstimator):
 
     def encoding_of(self, table: Source) -> Encoding:
         """How the columns of a table would be encoded by `fit`; raises InvalidInput for wrong parameters."""
-        return Encoding.of(table, self._all_types(table), self.bounds)
+        encoding = Encoding.of(table, self._all_types(table), self.bounds)
+        read_encoded_predictors(self.predictors, self.exclude, table.names, encoding)
+        return encoding
 
     def _all_types(self, table: Source) -> Any:
         """The parameter `types`, with the type of the time column added."""
@@ -167,11 +183,11 @@ class TableImputer(TransformerMixin, BaseEstimator):
         numbered = isinstance(table, ArrayTable) and self.time in range(len(table.names))
         time = table.names[self.time] if numbered else self.time
         column = table.column(time) if time in table.names else None
-        problem = _time_problem(column)
+        problem = time_problem(column)
         if column is None or problem:
             raise InvalidInput(
                 "time must name a column of dates, times or numbers without missing values; got "
-                f"{self.time!r}, {problem}. Suitable columns: {', '.join(_possible_times(table)) or 'none'}."
+                f"{self.time!r}, {problem}. Suitable columns: {', '.join(possible_times(table)) or 'none'}."
             )
         return {**(self.types or {}), time: Moment(column.holds)}
 
@@ -213,7 +229,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         absent = [field.name for field in self._encoding if field.name not in table.names]
         if absent:
             raise InvalidInput(f"New rows must have the columns of the fit; missing columns: {absent}.")
-        table = _with_fitted_kinds(table, self._encoding) if len(table) else table
+        table = with_fitted_kinds(table, self._encoding) if len(table) else table
         for name, notation in self._notations().items():
             column: Any = table.column(name) if name in table.names else None
             if hasattr(column, "adopt"):
@@ -401,56 +417,14 @@ class TableImputer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _with_fitted_kinds(table: Source, encoding: Encoding) -> Source:
-    """The table, with columns without observed values converted to the kinds of the fit."""
-    empty = {}
-    for field in encoding:
-        column: Any = table.column(field.name)
-        if _has_kind(field, column):
-            continue
-        if not column.missing.all() or not isinstance(table, Frame):
-            raise InvalidInput(
-                f"New rows must have the column types of the fit; column {field.name!r} was treated as "
-                f"{field.kind}, and now holds {column.type_name}. Convert it."
-            )
-        levels = getattr(field.variable, "levels", ())
-        numeric = bool(levels) and all(isinstance(level, float) for level in levels)
-        empty[field.name] = "number" if numeric else field.kind
-    return table.with_types(empty) if empty and isinstance(table, Frame) else table
-
-
-def _has_kind(field: Field, column: Any) -> bool:
-    """True if a column of new rows holds values of the kind of the fit."""
-    kind = field.kind
-    if isinstance(field.variable, Quantity | Cyclic):
-        fits = column.holds == kind if kind in TIMES else column.holds in ("integer", "number", "decimal")
-    elif isinstance(field.variable, Flag):
-        fits = column.holds in ("boolean", "integer", "number")
-    else:
-        fits = "label" in column.holds or (column.holds not in ("other", *TIMES) and not column.missing.all())
-    return bool(fits)
-
-
-def _time_problem(column: SourceColumn | None) -> str:
-    """Why a column cannot be the time of the rows; empty if it can."""
-    if column is None:
-        return "which does not exist"
-    if column.holds not in ("integer", "number", *TIMES):
-        return f"which holds {column.type_name}"
-    return f"of which {int(column.missing.sum())} values are missing" if column.missing.any() else ""
-
-
-def _possible_times(table: Source) -> list[str]:
-    columns = (table.column(name) for name in table.names)
-    return [str(one.name) for one in columns if not _time_problem(one)]
-
-
 def impute(
     X: Any,
     *,
     types: Any = None,
     bounds: Any = "observed",
     time: Any = None,
+    predictors: Any = None,
+    exclude: Any = None,
     kernel: Any = "auto",
     solver: Any = "auto",
     layout: Any = None,
@@ -469,8 +443,8 @@ def impute(
     ----------
     X : pandas or polars DataFrame, pyarrow Table, array, torch tensor or list of lists (n, d)
         Table of numbers, categories, dates and text. Missing entries are NaN or None.
-    types, bounds, time, kernel, solver, layout, effort, estimate, max_sweeps, time_limit, device, n_jobs, \
-            random_state, verbose : as in `TableImputer`.
+    types, bounds, time, predictors, exclude, kernel, solver, layout, effort, estimate, max_sweeps, \
+            time_limit, device, n_jobs, random_state, verbose : as in `TableImputer`.
 
     Returns
     -------

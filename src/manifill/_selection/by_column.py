@@ -15,16 +15,17 @@ _OPTIMISM = 1.01
 # Standard errors that the gain over the column means must exceed. In 20 fits of four tables with nothing to
 # learn (three of noise, kin8nm) the largest gain was 2.0; others gain far more, since all entries count.
 _STANDARD_ERRORS = 3.0
-# Columns up to which metrics are learned: the linear start takes d³ operations per row.
-_MAX_COLUMNS = 100
 # Most rows whose entries are evidence, and limit on rows · d⁴: the time to estimate the errors of entries.
 _MAX_ROWS, _MAX_WORK = 4000, 2e10
+
+MAX_COLUMNS = 100
+"""Columns up to which metrics are learned: the linear start takes d³ operations per row."""
 
 
 def fits_by_column(problem: Problem) -> bool:
     """Is a table filled by regressions with learned metrics? Not if it has row times or a layout."""
     plain = problem.layout is None and problem.moments is None and not problem.n_context
-    return plain and 2 <= problem.shape[1] <= _MAX_COLUMNS
+    return plain and 2 <= problem.shape[1] <= MAX_COLUMNS
 
 
 def left_out_evidence(fill: MetricFill, odds: Array) -> Evidence:
