@@ -172,11 +172,11 @@ class Problem:
         own = tuple(tuple(position[j] for j in group) for group in self.groups if group[0] in position)
         return replace(
             self,
-            given=self.given[:, columns],
+            given=np.take(self.given, columns, axis=1),
             scaling=self.scaling.only(columns),
-            Z=self.Z[:, columns],
-            M=self.M[:, columns],
-            bounds=self.bounds[:, columns],
+            Z=np.take(self.Z, columns, axis=1),
+            M=np.take(self.M, columns, axis=1),
+            bounds=np.take(self.bounds, columns, axis=1),
             groups=own,
             predictors=Predictors(len(columns), own),
         )

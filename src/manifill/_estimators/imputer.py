@@ -108,7 +108,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         and `times`, and up to 100 columns.
     exclude : list of columns or None, default=None
         Columns that are not used to fill any other column, such as the target of a later prediction. They are
-        filled themselves. The other columns are filled as if these did not exist.
+        filled themselves. Their values do not change the other fills in any way.
     device : None, "auto", "cuda" or other torch device, default=None
         Device to compute on. None is the device of `X`: the CPU with numpy, or that of a torch tensor. "auto"
         uses a GPU if there is one. With None and "auto", solvers without GPU support run on the CPU. A tensor

@@ -58,7 +58,7 @@ class TableImputer(TransformerMixin, BaseEstimator):
         and `device`.
     exclude : list of columns or None, default=None
         Columns that are not used to fill any other column, such as the target of a later prediction. They are
-        filled themselves. The other columns are filled as if these did not exist.
+        filled themselves. Their values do not change the other fills in any way.
     kernel, solver, effort, estimate, max_sweeps, time_limit, device, n_jobs, random_state, verbose : as in
         `IGHImputer`.
 

@@ -47,13 +47,18 @@ def left_out_evidence(fill: MetricFill, odds: Array) -> Evidence:
 
 
 def _shrinkage_by_pool(problem: Problem, evidence: Evidence) -> Array:
-    """(d,), the shrinkage of each column, found from the entries of the columns in its pool."""
+    """(d,), the shrinkage of each column, found from the entries of the columns in its pool.
+
+    Pools of few columns have few entries, of which one large value can be most of the standard error. So the
+    usual limit applies to them.
+    """
+    limits = (_STANDARD_ERRORS,) if problem.predictors.deciding.any() else ()
     factors, pools = np.ones(problem.shape[1]), problem.predictors.pools(problem.M)
     for pool in np.unique(pools, axis=0):
         columns, own = np.flatnonzero(pool), np.flatnonzero((pools == pool).all(axis=1))
         entries = np.flatnonzero(pool[evidence.columns])
         found, truth = evidence.found[entries], evidence.truth[entries]
         position = np.searchsorted(columns, evidence.columns[entries])
-        of_pool = shrinkage(position, found, truth, len(columns), _STANDARD_ERRORS)
+        of_pool = shrinkage(position, found, truth, len(columns), *limits)
         factors[own] = of_pool[np.searchsorted(columns, own)]
     return factors

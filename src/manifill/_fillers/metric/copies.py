@@ -176,7 +176,8 @@ def linear_start(problem: Problem, Z: Array, M: Mask) -> Array:
 
 def _of_targets(part: Part, Z: Array, M: Mask, normal: Normal) -> Array:
     """The targets of a part in rows Z (m, d) of the whole problem, filled by conditional means."""
-    found = conditional_mean(Z[:, part.used], M[:, part.used], normal) * (part.problem.scaling.std > 0)
+    known, missing = np.take(Z, part.used, axis=1), np.take(M, part.used, axis=1)
+    found = conditional_mean(known, missing, normal) * (part.problem.scaling.std > 0)
     return limited(part.problem, found)[:, part.own]
 
 
