@@ -98,7 +98,8 @@ class TestAnExcludedColumn:
         low, high = imputer.intervals(0.9)
         for one in (*imputer.draws(2, random_state=0), low, high):
             assert one.t[known].equals(frame.t[known])
-        assert (low.a <= high.a).all() and low.a[0] < high.a[0]
+        assert (low.a <= high.a).all()
+        assert low.a[0] < high.a[0]
         assert imputer.deviations().t[0] == 0
 
     def test_may_be_all_columns(self, frame):
@@ -138,7 +139,8 @@ class TestPredictorsOfAColumn:
     def test_importances_of_barred_predictors_are_0(self, frame):
         imputer = TableImputer(predictors={"a": ["t"]}, exclude=["b"], random_state=0).fit(frame)
         found = imputer.importances_
-        assert found["t"]["a"] == pytest.approx(1) and found["c"]["a"] == 0
+        assert found["t"]["a"] == pytest.approx(1)
+        assert found["c"]["a"] == 0
         assert all(found["b"][name] == 0 for name in ALL)
         assert found["a"]["t"] > 0
 
@@ -192,7 +194,8 @@ class TestWhoDecides:
             False,
         ]
         pools = found.pools(np.ones((2, 4), dtype=bool))
-        assert pools[0].tolist() == [True, True, False, False] and pools[2].all()
+        assert pools[0].tolist() == [True, True, False, False]
+        assert pools[2].all()
 
     def test_findings_come_from_columns_that_know_no_more(self):
         allowed = np.ones((4, 4), dtype=bool)
