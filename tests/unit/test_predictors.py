@@ -70,6 +70,18 @@ class TestAnExcludedColumn:
         pd.testing.assert_frame_equal(other, filled, check_exact=True)
         pd.testing.assert_frame_equal(imputer.transform(frame), imputer.completed_)
 
+    def test_changes_nothing_in_tables_with_many_columns(self):
+        rng = np.random.default_rng(0)
+        X = np.tanh(rng.standard_normal((600, 3)) @ rng.standard_normal((3, 12)))
+        X[rng.random(X.shape) < 0.2] = np.nan
+        frames = [pd.DataFrame(X[:500]), pd.DataFrame(X[500:])]
+        others = [with_other(one, [2, 11]) for one in frames]
+        keep = [j for j in range(12) if j not in (2, 11)]
+        fits = [IGHImputer(exclude=[2, 11], random_state=0).fit(one) for one in (frames[0], others[0])]
+        assert np.array_equal(fits[0].completed_[:, keep], fits[1].completed_[:, keep])
+        new = [fits[0].transform(one)[:, keep] for one in (frames[1], others[1])]
+        assert np.array_equal(*new)
+
     def test_is_filled_from_the_others(self, frame):
         imputer = TableImputer(exclude=["t"], random_state=0).fit(frame)
         accuracy = {one.column: one for one in imputer.accuracy_}["t"]

@@ -167,10 +167,12 @@ def _folds(covariance: Array, groups: Groups, n_folds: int, rng: np.random.Gener
 
 def linear_start(problem: Problem, Z: Array, M: Mask) -> Array:
     """Rows Z (m, d), filled where M is True by the conditional means that a fit starts from."""
-    filled = np.empty(Z.shape)
+    filled = Z.copy()
     for part in parts_of(problem):
         normal = LinearStart().distribution(part.problem, np.random.default_rng(0))
-        filled[:, part.targets] = _of_targets(part, Z, M, normal)
+        # The number of rows changes rounding errors, so it must not depend on other columns.
+        rows = np.flatnonzero(M[:, part.used].any(axis=1))
+        filled[np.ix_(rows, part.targets)] = _of_targets(part, Z[rows], M[rows], normal)
     return filled
 
 
