@@ -92,6 +92,16 @@ class Predictors:
             return np.zeros(len(M), dtype=np.bool_)
         return np.asarray((M if self.deciding.all() else M[:, self.deciding]).all(axis=1))
 
+    def informed(self, M: Mask) -> Mask:
+        """(m, d), False for entries of rows in which nothing is known that their fill could come from.
+
+        `M` (m, d) is True where missing; without the rows that are `empty`.
+        """
+        if self.allowed is None or self.deciding.any():
+            return np.ones(M.shape, dtype=np.bool_)
+        reached = _reached(self.allowed, np.ones(self.d, dtype=np.bool_))
+        return np.asarray((~M).astype(float) @ reached.astype(float).T > 0)
+
     def sets(self) -> list[tuple[Indices, Indices]]:
         """Columns with the same predictors, and these columns with their predictors, for all columns."""
         every = np.arange(self.d)
@@ -112,9 +122,15 @@ class Predictors:
         """
         if self.allowed is None:
             return np.ones((self.d, self.d), dtype=np.bool_)
-        reached, before, incomplete = self.allowed.copy(), 0, M.any(axis=0)
-        while reached.sum() > before:
-            before = int(reached.sum())
-            reached |= (reached & incomplete).astype(float) @ reached.astype(float) > 0
+        reached = _reached(self.allowed, np.asarray(M.any(axis=0)))
         outside = (~reached).astype(float) @ reached.astype(float).T
         return np.asarray(outside == 0)
+
+
+def _reached(allowed: Mask, through: Mask) -> Mask:
+    """(d, d), `allowed`, and what is allowed for allowed columns that are in `through` (d,), and so on."""
+    reached, before = allowed.copy(), 0
+    while reached.sum() > before:
+        before = int(reached.sum())
+        reached |= (reached & through).astype(float) @ reached.astype(float) > 0
+    return reached

@@ -148,6 +148,16 @@ class TestPredictorsOfAColumn:
         assert np.allclose(filled.b[frame.b.isna()], frame.b.mean())
         assert set(filled.k[frame.k.isna()]) == {frame.k.mode()[0]}
 
+    def test_rows_in_which_none_are_known_get_the_mean(self, frame):
+        frame = frame.assign(u=frame.t + 1)
+        frame.loc[:9] = np.nan
+        frame.loc[:4, "t"] = 2.0
+        imputer = TableImputer(predictors={"a": ["b"], "b": ["a"]}, random_state=0).fit(frame)
+        for one in (imputer.completed_, imputer.transform(frame)):
+            assert np.allclose(one.loc[:9, ["a", "b"]], frame[["a", "b"]].mean())
+            assert np.allclose(one.loc[5:9], frame.mean())
+            assert not np.allclose(one.u[:5], frame.u.mean())
+
     def test_importances_of_barred_predictors_are_0(self, frame):
         imputer = TableImputer(predictors={"a": ["t"]}, exclude=["b"], random_state=0).fit(frame)
         found = imputer.importances_

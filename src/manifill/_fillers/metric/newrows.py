@@ -65,4 +65,4 @@ class MetricExtension:
                         found = regression.at(Rows(before[rows], M[rows]))
                         values = limited(problem, np.tensordot(sweep.shares[position], found, 1), columns)
                     Z[np.ix_(rows, columns)] = values
-        return Z * np.where(M, fill.shrinkage, 1.0)
+        return Z * np.where(M, fill.shrinkage * problem.predictors.informed(M), 1.0)

@@ -83,7 +83,8 @@ class MetricFill(Fill):
 
     def shrunk(self, shrinkage: Array) -> "MetricFill":
         """The same with imputed values shrunk towards the column means, by factors (d,)."""
-        Z = np.where(self.problem.M, to_numpy(self.Z) * shrinkage, self.problem.Z)
+        factors = shrinkage * self.problem.predictors.informed(self.problem.M)
+        Z = np.where(self.problem.M, to_numpy(self.Z) * factors, self.problem.Z)
         return replace(self, Z=Z, left_out=self.left_out * shrinkage, shrinkage=shrinkage)
 
     @property
