@@ -202,7 +202,8 @@ def _metric_fill(fill: Fill, content: dict[str, Any]) -> MetricFill:
     """The fill by learned metrics; its regressions are computed when first needed."""
     problem, saved = fill.problem, content["learned"]
     checking.check_learned(saved, problem)
-    rows, fold = saved["rows"], saved["fold"]
+    rows, fold, shrinkage = saved["rows"], saved["fold"], frozen(content["shrinkage"])
+    checking.check_table(shrinkage, problem.shape[1:])
     sweeps = tuple(
         MetricSweep(components, Copies(fill.Z, rows, hidden, fold), weights, errors, shares)
         for components, hidden, weights, errors, shares in saved["sweeps"]
@@ -211,7 +212,7 @@ def _metric_fill(fill: Fill, content: dict[str, Any]) -> MetricFill:
         *(problem, fill.Z, fill.trace, fill.status, MetricFiller.name),
         groups=targets(problem),
         sweeps=sweeps,
-        shrinkage=frozen(content["shrinkage"]),
+        shrinkage=shrinkage,
     )
 
 
