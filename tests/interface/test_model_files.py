@@ -124,7 +124,14 @@ def test_arrays_with_other_values_types_and_shapes(model, tmp_path):
     parts = members(model)
     for name in sorted(set(parts) - {"manifest.npy"}):
         values = np.load(io.BytesIO(parts[name]))
-        others = [values[:-1], values[:0], values[None], values.astype(object), values.astype("S3"), values.astype(">f8")]
+        others = [
+            values[:-1],
+            values[:0],
+            values[None],
+            values.astype(object),
+            values.astype("S3"),
+            values.astype(">f8"),
+        ]
         others += [-values - 1 if values.dtype != bool else values, np.zeros((10**9, 0)), values * 10**9]
         for wrong in (np.nan, np.inf, 1e300) if values.dtype.kind == "f" and values.size else ():
             others.append(np.where(np.arange(values.size).reshape(values.shape) == 0, wrong, values))
