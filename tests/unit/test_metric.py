@@ -10,19 +10,24 @@ import pytest
 from manifill import IGHImputer, TableImputer
 from manifill._estimators import checking
 from manifill._fillers import Run, Status
-from manifill._fillers.metric import EFFORTS, MetricFiller, targets
+from manifill._fillers.metric import EFFORTS, Effort, MetricFiller, Trees, Tuned, in_order, targets
+from manifill._fillers.metric import tuned as tuning
 from manifill._fillers.metric.copies import linear_copies
 from manifill._fillers.metric.near import NearFit
-from manifill._fillers.metric.preset import FIVE, NEAR, TWO
+from manifill._fillers.metric.preset import FIVE, NEAR, TWO, is_near
 from manifill._fillers.metric.regression import fit, learned_weights
 from manifill._fillers.metric.rows import Rows, Weighted, lengthened
+from manifill._fillers.metric.trees import Forests
+from manifill._fillers.metric.tuned import Parameters
 from manifill._fillers.sweep import Component
 from manifill._problem import Problem
 from manifill._stacking import stack_by_group
 from manifill.errors import InvalidInput
 from manifill.kernels import Cosine, Gaussian, Pairs
 from manifill.kernels.pairs import ABSOLUTE_DISTANCE, SQUARED_DISTANCE
-from manifill.solvers import CentresFit, ExactFit, Local, Ridge
+from manifill.solvers import CentresFit, ExactFit, Ridge
+
+SHORT, LONG = EFFORTS["balanced"].short, EFFORTS["balanced"].long
 
 
 def friedman(n, seed, d=8):
@@ -41,7 +46,7 @@ def problem():
 
 
 def filled(problem, **changes):
-    filler = MetricFiller(replace(EFFORTS["balanced"], **changes))
+    filler = MetricFiller(replace(SHORT, **changes))
     *_, fill = filler.steps(problem, np.random.default_rng(0), Run(), None)
     return fill
 
@@ -97,7 +102,10 @@ class TestWeights:
     def test_learned_weights_fill_better_than_equal_ones(self, problem):
         truth = friedman(600, 0)[:, -1]
         errors = []
-        for changes in ({"most": 2}, {"first": FIVE, "most": 1}):  # the weights of the first sweep are equal
+        for changes in (
+            {"most": 2},
+            {"first": FIVE, "most": 1, "finish": ()},
+        ):  # the weights of the first sweep are equal
             fill = filled(problem, **changes)
             errors.append(np.mean((fill.X[400:, -1] - truth[400:]) ** 2))
         assert errors[0] - 0.01 < 0.8 * (errors[1] - 0.01)  # without the variance of the noise
@@ -109,7 +117,7 @@ class TestWeights:
         X, weights = rng.standard_normal((n, 3)), np.array([0.5, 1.0, 0.2])
         Y = np.column_stack([np.sin(X[:, 0]), X[:, 1]])
         rows = Rows(X, np.zeros(X.shape, dtype=bool))
-        found = fit(rows, Y, weights, np.zeros(3), TWO, EFFORTS["best"], slopes=True)
+        found = fit(rows, Y, weights, np.zeros(3), TWO, SHORT, 100, np.arange(3), rows, slopes=True)
         for k in range(3):
             step = np.zeros(3)
             step[k] = 1e-6
@@ -133,6 +141,87 @@ class TestWeights:
         np.testing.assert_array_equal(learned_weights(np.zeros(3), [(0,), (1,), (2,)], allowed), [1, 0, 1])
 
 
+class TestTuned:
+    """Parameters that minimise the leave-one-out error."""
+
+    def rows(self, m=90, q=4, gaussian=False):
+        rng = np.random.default_rng(0)
+        X, imputed = rng.uniform(-2, 2, (m, q)), rng.random((m, q)) < 0.2
+        rows = Weighted.of(Rows(X, imputed), np.arange(q), np.ones(q), np.full(q, 0.3))
+        f = np.column_stack([np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(m), X[:, 1] ** 2])
+        return rows, f, Parameters(np.full(q, 0.4), 0.05, 0.1, 2 if gaussian else 1)
+
+    @pytest.mark.parametrize("gaussian", [False, True])
+    def test_the_gradient_is_that_of_the_loss(self, gaussian):
+        rows, f, start = self.rows(gaussian=gaussian)
+        problem = tuning._LeaveOneOut(rows, f, start, np.array([0, 1, 1, 2]))
+        at = np.array([0.3, -0.2, 0.1, 0.4, -0.3])
+        for k in range(5):
+            step = 1e-5 * (np.arange(5) == k)
+            slope = (problem.loss(at + step)[0] - problem.loss(at - step)[0]) / 2e-5
+            assert problem.loss(at)[1][k] == pytest.approx(slope, rel=1e-5, abs=1e-8)
+
+    @pytest.mark.parametrize("gaussian", [False, True])
+    def test_the_loss_is_that_of_fits_without_each_row(self, gaussian):
+        """Up to the penalty, which is 0 at the start."""
+        rows, f, start = self.rows(30, gaussian=gaussian)
+        found = tuning._component(start, rows)
+        one = Pairs.of(rows.values * start.factors, statistics=found.kernel.statistics)
+        scaled = rows.times(start.factors)
+        K = found.kernel.tuned(one)(lengthened(one, scaled, scaled, np.arange(30)))
+        fitted = ExactFit.of(K, f, found.solver.ridge)
+        loss, _ = tuning._LeaveOneOut(rows, f, start, np.arange(4)).loss(np.zeros(6))
+        assert loss == pytest.approx(np.log(np.sum(fitted.errors**2)), abs=1e-8)
+
+    def test_tuning_finds_the_predictors_that_matter(self):
+        rows, f, start = self.rows(200)
+        found = tuning.tuned(rows, f, start, np.arange(4))
+        assert found.factors[:2].min() > 2 * found.factors[2:].max()
+        together = tuning.tuned(rows, f, start, np.zeros(4, dtype=int))
+        assert np.ptp(together.factors) == pytest.approx(0, abs=1e-12)
+
+    @pytest.mark.parametrize("m", [20, 200, 1200])  # not tuned; tuned on halves; tuned once
+    def test_values_without_the_row_are_about_those_of_new_rows(self, m):
+        rows, f, _ = self.rows(m + 300)
+        fitted = tuning.fit_tuned(rows[slice(m)], f[:m], Tuned(), SHORT, 100, np.arange(4))
+        assert len(fitted.part.parts) == (2 if m == 200 else 1)
+        left_out = np.mean((fitted.left_out[0] - f[:m]) ** 2)
+        new = np.mean((fitted.part.at(rows[slice(m, None)])[0] - f[m:]) ** 2)
+        assert 0.6 < left_out / new < 1.7
+        np.testing.assert_allclose(fitted.without_own(rows[slice(m)]), fitted.left_out, atol=1e-8)
+
+
+class TestTrees:
+    def test_values_without_the_row_come_from_trees_that_do_not_know_it(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (600, 3))
+        f = np.sign(X[:, :1]) + 0.5 * rng.standard_normal((600, 1))
+        rows = Weighted.of(Rows(X, np.zeros(X.shape, dtype=bool)), np.arange(3), np.ones(3), np.zeros(3))
+        forests = Forests.of(rows[slice(400)], f[:400], Trees(10), np.arange(3))
+        left_out = np.mean((forests.without_own(rows[slice(400)])[0] - f[:400]) ** 2)
+        new = np.mean((forests.at(rows[slice(400, None)])[0] - f[400:]) ** 2)
+        known = np.mean((forests.at(rows[slice(400)])[0] - f[:400]) ** 2)
+        assert 0.7 < left_out / new < 1.4
+        assert known < 0.7 * left_out
+
+    def test_few_rows_and_several_functions(self):
+        rows = Weighted.of(Rows(np.eye(3), np.zeros((3, 3), bool)), np.arange(3), np.ones(3), np.zeros(3))
+        forests = Forests.of(rows, np.arange(6.0).reshape(3, 2), Trees(4), np.arange(3))
+        assert forests.without_own(rows).shape == forests.at(rows).shape == (1, 3, 2)
+        assert forests.at(rows[slice(0)]).shape == (1, 0, 2)
+
+    def test_trees_are_not_kept_in_memory_but_fitted_again_for_new_rows(self, problem):
+        fill = filled(problem, finish=(Trees(4),), most=2)
+        assert [bool(one.regressions) for one in fill.sweeps] == [True, False]
+        assert fill.sweeps[-1].shares[:, -1].max() > 0
+        extension = MetricFiller().extension(fill, Run())
+        np.testing.assert_allclose(extension.complete(problem.given), fill.X, atol=1e-9)
+
+    def test_members_are_in_the_order_of_their_fits(self):
+        members = (Trees(2), Tuned(), *NEAR, *TWO)
+        assert in_order(members) == (*TWO, *NEAR, Tuned(), Trees(2))
+
+
 class TestNearRows:
     def fitted(self, m):
         rng = np.random.default_rng(0)
@@ -154,9 +243,9 @@ class TestNearRows:
     def test_short_tables_have_no_such_component(self):
         X = friedman(220, 3)
         X[180:, -1] = np.nan
-        for rows, expected in ((150, {Ridge}), (220, {Ridge, Local})):
-            found = filled(Problem.of(X[-rows:]), most=2).sweeps[-1].components
-            assert {type(one.solver) for one in found} == expected
+        for rows, expected in ((150, False), (220, True)):
+            found = filled(Problem.of(X[-rows:]), most=2).sweeps[-1].members
+            assert any(is_near(one) for one in found) == expected
 
 
 def test_imputed_values_make_rows_distant():
@@ -248,7 +337,7 @@ class TestFiller:
         assert 2 <= len(fill.errors) == len(fill.sweeps) == fill.sweep <= 4
 
     def test_many_rows_are_fitted_on_centres_like_few(self, problem):
-        exact, near = filled(problem), filled(problem, exact=100, centres=390)
+        exact, near = filled(problem), filled(problem, exact=100, centres=390, finish_centres=390)
         change = (exact.Z - near.Z)[problem.M]
         assert np.sqrt(np.mean(change**2)) < 0.2 * np.sqrt(np.mean(exact.Z[problem.M] ** 2))
         assert {len(one.parts[0].centres) for one in near.sweeps[-1].regressions} == {390}
@@ -280,17 +369,22 @@ class TestFiller:
         fill = filled(problem, most=2)
         last = fill.sweeps[-1]
         shares = np.zeros_like(last.shares)
-        shares[:, [isinstance(one.solver, Local) for one in last.components]] = 1.0
+        shares[:, [is_near(one) for one in last.members]] = 1.0
         fill = replace(fill, sweeps=(*fill.sweeps[:-1], replace(last, shares=shares)))
-        first, *others = MetricFiller()._components(fill)
-        assert first == last.components[0]
-        assert {type(one.solver) for one in others} == {Local}
-        assert len(fill.ensemble(EFFORTS["balanced"]).components) == 1
+        first, *others = MetricFiller()._members(fill)
+        assert first == last.members[0]
+        assert all(is_near(one) for one in others)
+        assert len(fill.ensemble(SHORT).components) == 1
 
     @pytest.mark.parametrize("effort", ["slow", None, 3])
     def test_unknown_efforts_are_refused(self, effort):
         with pytest.raises(InvalidInput, match="effort must be 'fast', 'balanced' or 'best'"):
             IGHImputer(effort=effort).fit(friedman(20, 0))
+
+
+def changed(parts, position, value):
+    """The parts with another value at a position."""
+    return (*parts[:position], value, *parts[position + 1 :])
 
 
 class TestDamagedModels:
@@ -300,9 +394,11 @@ class TestDamagedModels:
         fill = filled(problem)
         copies = fill.sweeps[0].copies
         sweeps = [
-            (one.components, one.copies.hidden, one.weights, one.errors, one.shares) for one in fill.sweeps
+            (one.members, one.centres, one.copies.hidden, one.copies.completed)
+            + (one.weights, one.errors, one.shares)
+            for one in fill.sweeps
         ]
-        return {"preset": EFFORTS["balanced"], "rows": copies.rows, "fold": copies.fold, "sweeps": sweeps}
+        return {"preset": SHORT, "rows": copies.rows, "fold": copies.fold, "sweeps": sweeps}
 
     @pytest.mark.parametrize(
         "change",
@@ -318,11 +414,19 @@ class TestDamagedModels:
             lambda saved: {"fold": saved["fold"] - 1},
             lambda saved: {"sweeps": []},
             lambda saved: {"sweeps": saved["sweeps"] * 3},
-            lambda saved: {"sweeps": [(a, b[:, 1:], *others) for a, b, *others in saved["sweeps"]]},
-            lambda saved: {"sweeps": [(a, b, c + 1, d, e) for a, b, c, d, e in saved["sweeps"]]},
-            lambda saved: {"sweeps": [(a, b, c, d - 9, e) for a, b, c, d, e in saved["sweeps"]]},
-            lambda saved: {"sweeps": [(a, b, c, d, e - 1) for a, b, c, d, e in saved["sweeps"]]},
-            lambda saved: {"sweeps": [(a, b * np.nan, *others) for a, b, *others in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 0, one[0][::-1]) for one in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 0, (*one[0], Trees(0))) for one in saved["sweeps"]]},
+            lambda saved: {
+                "sweeps": [changed(one, 0, (*one[0], Tuned(ridge=-1.0))) for one in saved["sweeps"]]
+            },
+            lambda saved: {"sweeps": [changed(one, 1, 0) for one in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 1, 2.5) for one in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 2, one[2][:, 1:]) for one in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 2, one[2] * np.nan) for one in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 3, one[3][1:]) for one in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 4, one[4] + 1) for one in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 5, one[5] - 9) for one in saved["sweeps"]]},
+            lambda saved: {"sweeps": [changed(one, 6, one[6] - 1) for one in saved["sweeps"]]},
         ],
     )
     def test_a_damaged_part_is_refused(self, problem, change):
@@ -330,6 +434,10 @@ class TestDamagedModels:
         checking.check_learned(saved, problem)
         with pytest.raises((ValueError, TypeError)):
             checking.check_learned(saved | change(saved), problem)
+
+
+# The members of long tables, with few centres, for all tables.
+small = Effort(*(replace(LONG, exact=100, centres=80, finish_centres=120),) * 2)
 
 
 class TestImputer:
@@ -349,7 +457,7 @@ class TestImputer:
     @pytest.mark.parametrize("long", [False, True])
     def test_new_rows_are_filled_like_those_of_the_fit(self, long, monkeypatch):
         if long:
-            monkeypatch.setitem(EFFORTS, "balanced", replace(EFFORTS["balanced"], exact=100, centres=200))
+            monkeypatch.setitem(EFFORTS, "balanced", small)
         imputer = self.fitted()
         truth = friedman(300, 7)
         new = np.where(np.arange(9) == 8, np.nan, truth)
@@ -360,7 +468,10 @@ class TestImputer:
         again = imputer.transform(np.where(self.M, np.nan, self.X))
         np.testing.assert_allclose(again, imputer.completed_, atol=1e-9)
 
-    def test_a_saved_model_fills_new_rows_alike(self, tmp_path):
+    @pytest.mark.parametrize("long", [False, True])
+    def test_a_saved_model_fills_new_rows_alike(self, long, tmp_path, monkeypatch):
+        if long:
+            monkeypatch.setitem(EFFORTS, "balanced", small)
         names = [f"c{j}" for j in range(9)]
         frame = pd.DataFrame(np.where(self.M, np.nan, self.X), columns=names)
         imputer = TableImputer(random_state=0).fit(frame)
@@ -404,8 +515,7 @@ class TestImputer:
     @pytest.mark.parametrize("long", [False, True])
     def test_the_order_of_rows_and_columns_does_not_matter(self, long, monkeypatch):
         if long:
-            small = replace(EFFORTS["balanced"], rows=200, exact=100, centres=80)
-            monkeypatch.setitem(EFFORTS, "balanced", small)
+            monkeypatch.setitem(EFFORTS, "balanced", replace(small, short=replace(small.short, rows=200)))
         X = np.where(self.M, np.nan, self.X)
         rows, columns = np.random.default_rng(3).permutation(len(X)), np.random.default_rng(4).permutation(9)
         one = IGHImputer(random_state=0).fit_transform(X)

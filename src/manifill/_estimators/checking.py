@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from manifill._fillers import SweepRecord
-from manifill._fillers.metric import Preset, number_of_copies, targets
+from manifill._fillers.metric import Preset, Trees, Tuned, in_order, number_of_copies, targets
 from manifill._problem import Problem
 from manifill._result import Fitted
 from manifill._validation import ColumnAccuracy, Evidence
@@ -41,6 +41,8 @@ _MAX_STANDARDISED = 1e7
 _MAX_SETTING = 1e6
 # Rows, folds and centres of a preset are fewer.
 _MAX_PRESET = 1_000_000
+# Trees are fewer.
+_MAX_TREES = 1000
 # Held-out values and weights are smaller, see `hold_out`.
 _MAX_HELD_OUT = 1e14
 
@@ -164,12 +166,13 @@ def check_learned(saved: Mapping[str, Any], problem: Problem) -> None:
     groups, (n, d) = targets(problem), problem.shape
     if not isinstance(preset, Preset) or not 0 < len(saved["sweeps"]) <= preset.most:
         raise ValueError("sweeps")
-    limits = (preset.most, preset.folds, preset.rows, preset.exact, preset.centres, preset.fitted)
-    if min(limits) < 1 or max(limits) > _MAX_PRESET:
+    limits = (preset.most, preset.folds, preset.rows, preset.exact, preset.fitted)
+    limits += (preset.centres, preset.finish_centres, *(one[1] for one in saved["sweeps"]))
+    if not all(isinstance(one, int) for one in limits) or min(limits) < 1 or max(limits) > _MAX_PRESET:
         raise ValueError("limits of a preset")
-    used = [preset.first, preset.rest, *(one[0] for one in saved["sweeps"])]
-    for component in (one for components in used for one in components):
-        require_component(component)
+    for members in (preset.first, preset.rest, preset.finish, *(one[0] for one in saved["sweeps"])):
+        for member in members:
+            require_member(member)
     for indices, shape, limit in ((rows, None, n), (fold + 1, (d,), preset.folds + 1)):
         if indices.dtype.kind != "i" or indices.ndim != 1 or not _within(indices, limit):
             raise ValueError("rows or folds")
@@ -177,18 +180,31 @@ def check_learned(saved: Mapping[str, Any], problem: Problem) -> None:
             raise ValueError("folds")
     if not np.array_equal(np.unique(rows), rows) or any(min(fold[list(group)]) < 0 for group in groups):
         raise ValueError("rows or folds")
-    for components, hidden, weights, errors, shares in saved["sweeps"]:
+    for members, _, hidden, completed, weights, errors, shares in saved["sweeps"]:
+        check_table(completed, (len(rows), d))
         check_table(hidden, (number_of_copies(problem, fold), len(rows), d))
         check_table(weights, (len(groups), d))
         check_table(errors, (d,))
-        check_table(shares, (len(groups), len(components)))
+        check_table(shares, (len(groups), len(members)))
         own = any(weights[i, ~problem.predictors.of_group(group)].any() for i, group in enumerate(groups))
-        if not components or (weights < 0).any() or (errors < 0).any() or (shares < 0).any() or own:
+        negative = any((one < 0).any() for one in (weights, errors, shares))
+        if not members or members != in_order(members) or negative or own:
             raise ValueError("weights of a metric")
 
 
-def require_component(component: Any) -> None:
-    """Raise unless this is a component of a sweep with learned metrics."""
+def require_member(member: Any) -> None:
+    """Raise unless this is a member of a sweep with learned metrics."""
+    if isinstance(member, Trees):
+        if not (0 < member.number <= _MAX_TREES and member.leaf > 0 and 0 < member.share <= 1):
+            raise ValueError("trees")
+    elif isinstance(member, Tuned):
+        if not (0 <= member.linear < _MAX_SETTING and 0 < member.ridge < _MAX_SETTING):
+            raise ValueError("a tuned kernel")
+    else:
+        _require_component(member)
+
+
+def _require_component(component: Any) -> None:
     kernel, solver = component.kernel, component.solver
     near = isinstance(solver, Local) and isinstance(kernel, Laplacian) and 0 < solver.k <= _MAX_PRESET
     if not near and not (isinstance(solver, Ridge) and isinstance(kernel, SemiLinear)):

@@ -427,7 +427,7 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         given_kernel = None if is_option(self.kernel, "auto") else kernel
         by_column = is_option(self.kernel, "auto") and is_option(self.solver, "auto") and device is None
         by_column = by_column and is_option(method.schedule, "auto") and is_option(method.start, "auto")
-        preset = options.as_preset(self.effort, self.max_sweeps)
+        preset = options.as_preset(self.effort, self.max_sweeps, shape[0])
         return Candidates(sweeper, given_kernel, solver, tune_ridge, preset if by_column else None), run
 
     @property

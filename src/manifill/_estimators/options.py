@@ -216,11 +216,11 @@ def as_estimate(estimate: object) -> str:
     return estimate
 
 
-def as_preset(effort: object, max_sweeps: object) -> Preset:
-    """Effort and number of sweeps → the preset with at most so many sweeps."""
+def as_preset(effort: object, max_sweeps: object, n_rows: int) -> Preset:
+    """Effort, number of sweeps, rows of the table → the preset with at most so many sweeps."""
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise complaint("effort", "'fast', 'balanced' or 'best'", effort)
-    preset = EFFORTS[effort]
+    preset = EFFORTS[effort].preset(n_rows)
     most = preset.most if is_option(max_sweeps, "auto") else as_max_sweeps(max_sweeps, True)
     return replace(preset, most=min(most, preset.most))
 

@@ -27,7 +27,16 @@ from manifill._fillers import Fill, Run, Status, SweepRecord
 from manifill._fillers.field import FieldFill, FieldFiller
 from manifill._fillers.field.stages import COLUMNS
 from manifill._fillers.lags import Interpolation, LagFill, LaggedSweeper, with_lags
-from manifill._fillers.metric import Copies, MetricFill, MetricFiller, MetricSweep, Preset, targets
+from manifill._fillers.metric import (
+    Copies,
+    MetricFill,
+    MetricFiller,
+    MetricSweep,
+    Preset,
+    Trees,
+    Tuned,
+    targets,
+)
 from manifill._fillers.sweep import Component, Ensemble, Schedule, Sweeper, SweepFill
 from manifill._problem import Problem
 from manifill._result import Fitted
@@ -38,7 +47,7 @@ from manifill.layouts import Affinities, Grid, Learned
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Ordered, Quantity, Untouched
 
-FORMAT = 9
+FORMAT = 10
 """Increased when an older manifill could not read the files of this one."""
 
 # Most sweeps over new rows that a file may ask for.
@@ -52,7 +61,7 @@ _KNOWN = {
         *(bandwidth.Fixed, bandwidth.MedianDistance, bandwidth.NeighborDistance, bandwidth.LogSumSlope),
         *(Ridge, Landmarks, Local),
         *(Affinities, Grid, Learned),
-        *(Field, Component, Schedule, SweepRecord, Evidence, ColumnAccuracy, Preset),
+        *(Field, Component, Schedule, SweepRecord, Evidence, ColumnAccuracy, Preset, Tuned, Trees),
     )
 }
 
@@ -119,7 +128,11 @@ def _learned(fitted: Fitted) -> dict[str, Any] | None:
         "rows": copies.rows,
         "fold": copies.fold,
         "sweeps": [
-            (one.components, one.copies.hidden, one.weights, one.errors, one.shares) for one in fill.sweeps
+            (
+                *(one.members, one.centres, one.copies.hidden, one.copies.completed),
+                *(one.weights, one.errors, one.shares),
+            )
+            for one in fill.sweeps
         ],
     }
 
@@ -205,8 +218,8 @@ def _metric_fill(fill: Fill, content: dict[str, Any]) -> MetricFill:
     rows, fold, shrinkage = saved["rows"], saved["fold"], frozen(content["shrinkage"])
     checking.check_table(shrinkage, problem.shape[1:])
     sweeps = tuple(
-        MetricSweep(components, Copies(fill.Z, rows, hidden, fold), weights, errors, shares)
-        for components, hidden, weights, errors, shares in saved["sweeps"]
+        MetricSweep(members, centres, Copies(fill.Z, rows, completed, hidden, fold), weights, errors, shares)
+        for members, centres, hidden, completed, weights, errors, shares in saved["sweeps"]
     )
     return MetricFill(
         *(problem, fill.Z, fill.trace, fill.status, MetricFiller.name),

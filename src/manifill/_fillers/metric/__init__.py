@@ -10,18 +10,23 @@ from manifill._fillers.metric.copies import Copies, number_of_copies
 from manifill._fillers.metric.filler import MetricFiller, targets
 from manifill._fillers.metric.importances import Importances
 from manifill._fillers.metric.outcome import MetricFill, MetricSweep
-from manifill._fillers.metric.preset import EFFORTS, Preset
+from manifill._fillers.metric.preset import EFFORTS, Effort, Member, Preset, Trees, Tuned, in_order
 from manifill._fillers.metric.regression import Regression
 
 __all__ = [
     "EFFORTS",
     "Copies",
+    "Effort",
     "Importances",
+    "Member",
     "MetricFill",
     "MetricFiller",
     "MetricSweep",
     "Preset",
     "Regression",
+    "Trees",
+    "Tuned",
+    "in_order",
     "number_of_copies",
     "targets",
 ]

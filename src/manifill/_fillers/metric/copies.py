@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from manifill._arrays import Array, Indices, Mask
-from manifill._fillers.metric.preset import Preset
+from manifill._fillers.metric.preset import Member, Preset
 from manifill._fillers.metric.regression import Fitted, fit
 from manifill._fillers.metric.rows import Rows
-from manifill._fillers.sweep import Component, LinearStart
+from manifill._fillers.sweep import LinearStart
 from manifill._fillers.sweep.start import Normal, conditional_mean
 from manifill._ordering import Groups
 from manifill._parts import Part, parts_of
@@ -38,12 +38,14 @@ class Copies:
     ----------
     Z : (n, d), the completed table, in standardised units.
     rows : (t,), rows that regressions are fitted to.
+    completed : (t, d), these rows of the completed table before the sweep.
     hidden : (B, t, d), copies of these rows; in copy b all columns of fold b are imputed.
     fold : (d,), the fold of each column; −1 for columns that are in no group that is fitted.
     """
 
     Z: Array
     rows: Indices
+    completed: Array
     hidden: Array
     fold: Indices
 
@@ -87,7 +89,8 @@ def linear_copies(
                 M = problem.M[rows[own]] | (fold == b)
                 found = _of_targets(part, problem.Z[rows[own]], M, distribution)
                 hidden[b, own[:, None], part.targets] = found
-    return Copies(np.where(problem.M, Z, problem.Z), rows, hidden, fold)
+    Z = np.where(problem.M, Z, problem.Z)
+    return Copies(Z, rows, Z[rows], hidden, fold)
 
 
 def fit_on_copy(
@@ -96,8 +99,9 @@ def fit_on_copy(
     group: Sequence[int],
     weights: Array,
     errors: Array,
-    components: Sequence[Component],
+    members: Sequence[Member],
     preset: Preset,
+    centres: int,
     slopes: bool = False,
 ) -> Fitted | None:
     """The regression of a group on its copy, in the rows in which it is known; None if it gets its mean."""
@@ -106,8 +110,18 @@ def fit_on_copy(
     if len(known) < _MIN_ROWS or not weights.any():
         return None
     predictors = Rows(copies.predictors(problem, int(copies.fold[group[0]]))[known], M[known])
+    completed = Rows(copies.completed[known], M[known])
     f = problem.Z[copies.rows[known]][:, list(group)]
-    return fit(predictors, f, weights, errors, components, preset, slopes)
+    variables = _variables(problem)
+    return fit(predictors, f, weights, errors, members, preset, centres, variables, completed, slopes)
+
+
+def _variables(problem: Problem) -> Indices:
+    """(d,), number of the group of each column."""
+    variables = np.empty(problem.shape[1], dtype=np.intp)
+    for number, group in enumerate(problem.groups):
+        variables[list(group)] = number
+    return variables
 
 
 def _related(problem: Problem, parts: Sequence[Part], normals: Sequence[Normal]) -> Array:

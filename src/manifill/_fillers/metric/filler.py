@@ -1,9 +1,9 @@
 """The sweeps with learned metrics, as a filler.
 
-A sweep regresses every group of columns on the others by several components. It visits the columns in a few
-stages. Groups of a stage start from the same values, so they run in parallel and their order does not matter;
-the next stage starts from their result. The weights of the components are those with the smallest error on
-known entries that are left out.
+A sweep regresses every group of columns on the others by several members: kernels, near rows, trees. It
+visits the columns in a few stages. Groups of a stage start from the same values, so they run in parallel and
+their order does not matter; the next stage starts from their result. The weights of the members are those
+with the smallest error on known entries that are left out.
 """
 
 import math
@@ -19,34 +19,33 @@ from manifill._fillers.base import Extension, Fill, Run, Status, SweepRecord
 from manifill._fillers.metric.copies import Copies, fit_on_copy, limited, linear_copies
 from manifill._fillers.metric.newrows import MetricExtension
 from manifill._fillers.metric.outcome import MetricFill, MetricSweep, stages
-from manifill._fillers.metric.preset import BALANCED, Preset
-from manifill._fillers.metric.regression import Fitted, Kernels, Regression, learned_weights
+from manifill._fillers.metric.parts import Kernels
+from manifill._fillers.metric.preset import EFFORTS, Member, Preset, Trees, in_order, is_near
+from manifill._fillers.metric.regression import Fitted, Regression, learned_weights
 from manifill._fillers.metric.rows import Rows
-from manifill._fillers.sweep import Component
 from manifill._ordering import Groups
 from manifill._problem import Problem
 from manifill._stacking import stack_by_group
 from manifill._threads import Workers, share
-from manifill.solvers import Local
 
-# Folds of the rows. With weights of components found on all rows, left-out entries look better than they are:
+# Folds of the rows. With weights of members found on all rows, left-out entries look better than they are:
 # on 500 rows of noise by 1.3 % of the error. Set by hand, not tuned.
 _ROW_FOLDS = 5
 # Rows from which near rows are a component: in shorter tables most rows are near. Set by hand, not tuned.
 _MIN_NEAR_ROWS = 200
 # The smallest error of a column, in standard deviations, that sweeps are compared by.
 _MIN_ERROR = 1e-6
-# Components whose mean weight is smaller are not used in later sweeps.
+# Members whose mean weight is smaller are not used in later sweeps.
 _MIN_SHARE = 0.03
 
 
 @dataclass(frozen=True, eq=False)
 class _Visit:
-    """Values of a group of g columns by C components.
+    """Values of a group of g columns by C members.
 
     Attributes
     ----------
-    fitted : the fits; None if the group gets its mean.
+    fitted : the fits, without their parts if they have trees; None if the group gets its mean.
     missing : (C, m, g), of the rows in which the group is missing.
     left_out : (C, k, g), of the k fitted rows in which it is known, by fits without them.
     hidden : (C, B, t − k, g), of the copies of the other fitted rows; empty if they are not needed.
@@ -85,7 +84,8 @@ class _Task:
     """What the visits of a stage have in common."""
 
     copies: Copies
-    components: tuple[Component, ...]
+    members: tuple[Member, ...]
+    centres: int
     errors: Array
     last: bool
 
@@ -96,12 +96,12 @@ class MetricFiller:
 
     Attributes
     ----------
-    preset : components of the sweeps, and limits.
+    preset : members of the sweeps, and limits.
     odds : (n, d), weights of known entries, which make them resemble the missing ones; None for 1 each.
     tol : change of a sweep, in standard deviations, after which no other sweep follows.
     """
 
-    preset: Preset = BALANCED
+    preset: Preset = EFFORTS["balanced"].short
     odds: Array | None = field(default=None, repr=False)
     tol: float = 0.0
     name = "metric"
@@ -128,14 +128,18 @@ class MetricFiller:
         for number in range(1, self.preset.most + 1):
             settled = number > 1 and errors[-1] - errors[-2] > math.log1p(-self.preset.gain) and decided
             last = settled or number == self.preset.most
-            task = _Task(copies, self._components(fill), copies.errors(problem), last)
+            members = in_order(
+                (*self._members(fill), *(self._usable(self.preset.finish, fill) if last else ()))
+            )
+            centres = self.preset.finish_centres if last else self.preset.centres
+            task = _Task(copies, members, centres, copies.errors(problem), last)
             with Workers(run.n_jobs):
                 swept = self._sweep(problem, groups, state, task, run)
             if swept is None:
                 yield replace(fill, status=Status.TIME_LIMIT)
                 return
             fill = self._filled(fill, state, swept, began)
-            copies = replace(copies, Z=state.Z, hidden=state.hidden)
+            copies = replace(copies, Z=state.Z, completed=state.Z[copies.rows], hidden=state.hidden)
             errors.append(_mean_error(problem, copies, _errors_of_columns(problem, copies, state.left_out)))
             if (fill.trace[-1].change <= self.tol and decided) or last:
                 yield replace(fill, status=self._ending(fill, last))
@@ -143,16 +147,19 @@ class MetricFiller:
             yield fill
             began = time.monotonic()
 
-    def _components(self, fill: MetricFill) -> tuple[Component, ...]:
-        """The components of the next sweep. The first is always used: weights are learned from its fit."""
+    def _members(self, fill: MetricFill) -> tuple[Member, ...]:
+        """The members of the next sweep. The first is always used: weights are learned from its fit."""
         deciding = [i for i, one in enumerate(fill.groups) if fill.problem.predictors.deciding[one[0]]]
         if fill.sweep < 2 or not deciding:
-            chosen = self.preset.rest if fill.sweep else self.preset.first
-            enough = len(fill.problem.rows) >= _MIN_NEAR_ROWS
-            return tuple(one for one in chosen if enough or not isinstance(one.solver, Local))
+            return self._usable(self.preset.rest if fill.sweep else self.preset.first, fill)
         before = fill.sweeps[-1]
-        shares = zip(before.components, before.shares[deciding].mean(axis=0), strict=True)
+        shares = zip(before.members, before.shares[deciding].mean(axis=0), strict=True)
         return tuple(one for i, (one, share) in enumerate(shares) if i == 0 or share >= _MIN_SHARE)
+
+    def _usable(self, members: Sequence[Member], fill: MetricFill) -> tuple[Member, ...]:
+        """The members that a table of this length has."""
+        enough = len(fill.problem.rows) >= _MIN_NEAR_ROWS
+        return tuple(one for one in members if enough or not is_near(one))
 
     def _sweep(
         self, problem: Problem, groups: Groups, state: _State, task: _Task, run: Run
@@ -160,7 +167,7 @@ class MetricFiller:
         """Visit all groups once, and change the state; None if the time is up."""
         weights, copies = state.weights, task.copies
         visits: dict[int, _Visit] = {}
-        shares = np.zeros((len(groups), len(task.components)))
+        shares = np.zeros((len(groups), len(task.members)))
         sums: dict[int, _Sums] = {}
         pools = problem.predictors.pools(problem.M)
         for stage in stages(copies.fold, groups, problem.predictors.helping):
@@ -190,7 +197,9 @@ class MetricFiller:
             ).reshape(weights.shape)
         seen = replace(copies, hidden=state.seen.copy())
         regressions = tuple(None if one.fitted is None else one.fitted.regression for one in ordered)
-        return MetricSweep(task.components, seen, weights, task.errors, shares, regressions)
+        if _holds_trees(task.members):
+            regressions = ()
+        return MetricSweep(task.members, task.centres, seen, weights, task.errors, shares, regressions)
 
     def _visit(
         self, problem: Problem, task: _Task, run: Run, target: tuple[Sequence[int], Array]
@@ -204,12 +213,11 @@ class MetricFiller:
         M = problem.M[copies.rows]
         known, unknown = np.flatnonzero(~M[:, first]), np.flatnonzero(M[:, first])
         missing = np.flatnonzero(problem.M[:, first])
-        C, g, k = len(task.components), len(group), len(known)
+        C, g, k = len(task.members), len(group), len(known)
         hidden, of_own = np.zeros((C, B, 0 if task.last else len(unknown), g)), np.zeros((C, k, g))
         slopes = not task.last
-        fitted = fit_on_copy(
-            problem, copies, group, weights, task.errors, task.components, self.preset, slopes
-        )
+        used = task.errors, task.members, self.preset, task.centres
+        fitted = fit_on_copy(problem, copies, group, weights, *used, slopes)
         if fitted is None:
             return _Visit(None, np.zeros((C, len(missing), g)), np.zeros((C, k, g)), hidden, of_own)
         values = fitted.regression.at(Rows(copies.Z[missing], problem.M[missing]))
@@ -220,7 +228,8 @@ class MetricFiller:
             alone = bool((copies.fold == own).sum() == g)
             its_copy = Rows(copies.hidden[own, known], M[known] | (copies.fold == own))
             of_own = fitted.left_out if alone else fitted.without_own(its_copy)
-        return _Visit(fitted, values, fitted.left_out, hidden, of_own)
+        kept = fitted.without_parts() if _holds_trees(task.members) else fitted
+        return _Visit(kept, values, fitted.left_out, hidden, of_own)
 
     def _sums(self, problem: Problem, copies: Copies, group: Sequence[int], visit: _Visit) -> "_Sums":
         """Products of the left-out values of a group, for each fold of the rows."""
@@ -301,8 +310,13 @@ _Sums = tuple[Array, Array, Array]
 """Products, projections and numbers of entries of a group, for each fold of the rows."""
 
 
+def _holds_trees(members: Sequence[Member]) -> bool:
+    """Are there trees among the members? They take too much memory to be kept."""
+    return any(isinstance(one, Trees) for one in members)
+
+
 def _weights(sums: Sequence[_Sums], last: int) -> Array:
-    """(1 + F, last, C), weights of the components for the `last` groups, shrunk towards those of all.
+    """(1 + F, last, C), weights of the members for the `last` groups, shrunk towards those of all.
 
     The first are found on all rows, the others on the rows outside each of F folds.
     """

@@ -32,9 +32,8 @@ class MetricExtension:
 
         def one(task: tuple[Sequence[int], Array]) -> Regression | None:
             group, weights = task
-            found = fit_on_copy(
-                problem, sweep.copies, group, weights, sweep.errors, sweep.components, self.preset
-            )
+            used = sweep.errors, sweep.members, self.preset, sweep.centres
+            found = fit_on_copy(problem, sweep.copies, group, weights, *used)
             return None if found is None else found.regression
 
         with Workers():

@@ -1,67 +1,29 @@
 """Regression of a group of columns on the others, by kernels with weights of the predictors."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
 
 import numpy as np
 
 from manifill._arrays import Array, Indices, Mask
 from manifill._fillers.metric.near import NearFit
-from manifill._fillers.metric.preset import Preset
+from manifill._fillers.metric.parts import Kernels, Part, PartFit, fit_kernels, pairs_for
+from manifill._fillers.metric.preset import Member, Preset, Trees, Tuned, is_near
 from manifill._fillers.metric.rows import Rows, Weighted, lengthened
+from manifill._fillers.metric.trees import Forests
+from manifill._fillers.metric.tuned import fit_tuned
 from manifill._fillers.sweep import Component
-from manifill.kernels import Kernel, Laplacian, Pairs, SemiLinear
+from manifill.kernels import Laplacian, SemiLinear
 from manifill.kernels.bandwidth import evenly_spaced
-from manifill.solvers import CentresFit, ExactFit, LeftOut, Local, Ridge
 
-# Pairs of rows whose affinities are in memory at a time.
-_MAX_PAIRS = 2_000_000
 # Rows at which gradients are taken. Set by hand, not tuned.
 _GRADIENT_ROWS = 250
 # Rows from which compiled code is loaded and used.
 _MIN_COMPILED_ROWS = 160
 # The smallest weight of a predictor, relative to the largest.
 _MIN_WEIGHT = 0.01
-
-
-class Part(Protocol):
-    """Extensions of a group of g columns by some of the components."""
-
-    def at(self, rows: Weighted) -> Array:
-        """(C, m, g), values at rows (m, q)."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class Kernels:
-    """Extensions by kernels: k(·, centres) · coefficients.
-
-    Attributes
-    ----------
-    centres : p of the rows.
-    kernels : with their bandwidths.
-    coefficients : (C, p, g).
-    """
-
-    centres: Weighted
-    kernels: tuple[Kernel, ...]
-    coefficients: Array
-
-    def at(self, rows: Weighted) -> Array:
-        """(C, m, g), values at rows (m, q)."""
-        values = np.zeros((len(self.kernels), len(rows), self.coefficients.shape[2]))
-        step = max(1, _MAX_PAIRS // max(1, len(self.centres)))
-        for first in range(0, len(rows), step):
-            part = slice(first, first + step)
-            for c, K in enumerate(self.affinities(rows[part])):
-                values[c, part] = K @ self.coefficients[c]
-        return values
-
-    def affinities(self, rows: Weighted) -> list[Array]:
-        """For each kernel, the affinities (m, p) of rows to the centres."""
-        pairs = lengthened(pairs_for(self.kernels, rows.values, self.centres.values), rows, self.centres)
-        return [kernel(pairs) for kernel in self.kernels]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +35,7 @@ class Regression:
     used : (q,), columns that are predictors.
     weights : (q,), their weights.
     errors : (q,), root mean square errors of their imputed values.
-    parts : fits of the components.
+    parts : fits of the members.
     """
 
     used: Indices
@@ -89,12 +51,6 @@ class Regression:
         """(C, m, g), values at rows (m, d)."""
         weighted = self.weighted(rows)
         return np.concatenate([one.at(weighted) for one in self.parts])
-
-
-def pairs_for(kernels: Sequence[Kernel], left: Array, right: Array | None = None) -> Pairs:
-    """Pair statistics of two sets of rows for several kernels; of one set with itself if `right` is None."""
-    statistics = dict.fromkeys(one for kernel in kernels for one in kernel.statistics)
-    return Pairs.of(left, right, statistics=tuple(statistics))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +72,11 @@ class Fitted:
     slopes: Array
     elsewhere: tuple[Callable[[Weighted], Array], ...]
 
+    def without_parts(self) -> "Fitted":
+        """What remains of it: the slopes."""
+        regression = replace(self.regression, parts=())
+        return replace(self, regression=regression, left_out=np.zeros((0, 0, 0)), elsewhere=())
+
     def without_own(self, rows: Rows) -> Array:
         """(C, m, g), values at m rows of the fits without the first, second, … row."""
         weighted = self.regression.weighted(rows)
@@ -127,69 +88,46 @@ def fit(
     f: Array,
     weights: Array,
     errors: Array,
-    components: Sequence[Component],
+    members: Sequence[Member],
     preset: Preset,
+    centres: int,
+    variables: Indices,
+    completed: Rows,
     slopes: bool = False,
 ) -> Fitted:
     """Fit f (m, g) on rows (m, d).
 
     Parameters
     ----------
+    members : in order, see `in_order`.
+    centres : of kernels, if not all rows are centres.
+    variables : (d,), number of the variable of each column, in an order that depends on their values alone.
+    completed : the rows as the last sweep has completed them, which trees learn from.
     weights : (d,), weights of the predictors; 0 for columns that are none.
     errors : (d,), root mean square errors of imputed values.
     preset : its limits say whether all rows are centres of the kernels.
     slopes : compute the gradient too.
     """
     used = np.flatnonzero(weights)
-    weighted = Weighted.of(rows, used, weights[used], errors[used])
-    near = [one for one in components if isinstance(one.solver, Local)]
-    others = [one for one in components if not isinstance(one.solver, Local)]
-    parts: list[Part] = []
-    left_out: list[Array] = []
-    elsewhere: list[Callable[[Weighted], Array]] = []
-    found = np.zeros(rows.Z.shape[1])
-    if others:
-        part, values, without = _kernels(weighted, f, others, preset)
-        parts, left_out, elsewhere = [part], [values], [without]
-        if slopes:
-            found[used] = weights[used] * _slopes(weighted, part)
+    of = partial(Weighted.of, used=used, weights=weights[used], errors=errors[used])
+    weighted, found = of(rows), np.zeros(rows.Z.shape[1])
+    components = [one for one in members if isinstance(one, Component)]
+    kernels, near = ([one for one in components if is_near(one) == wanted] for wanted in (False, True))
+    fits = [fit_kernels(weighted, f, kernels, preset, centres)] if kernels else []
+    if kernels and slopes:
+        found[used] = weights[used] * _slopes(weighted, cast(Kernels, fits[0].part))
     if near:
         local = NearFit.of(weighted, f, near)
-        parts, left_out = [*parts, local], [*left_out, local.without_own(weighted)]
-        elsewhere = [*elsewhere, local.without_own]
-    regression = Regression(used, weights[used], errors[used], tuple(parts))
-    return Fitted(regression, np.concatenate(left_out), found, tuple(elsewhere))
-
-
-def _kernels(
-    rows: Weighted, f: Array, components: Sequence[Component], preset: Preset
-) -> tuple[Kernels, Array, Callable[[Weighted], Array]]:
-    """Fits on all rows or centres, their values at rows that are left out, and elsewhere without these."""
-    m = len(rows)
-    chosen = np.arange(m)[evenly_spaced(m, m if m <= preset.exact else preset.centres)]
-    middle = rows[chosen]
-    among = pairs_for([one.kernel for one in components], middle.values)
-    kernels = tuple(one.kernel.tuned(among) for one in components)
-    lengthened(among, middle, middle, np.arange(len(middle)))
-    all_pairs = len(middle) == m
-    pairs = among
-    if not all_pairs:
-        pairs = lengthened(pairs_for(kernels, rows.values, middle.values), rows, middle, chosen)
-    fitted = evenly_spaced(m, preset.fitted)
-    fits: list[LeftOut] = []
-    for kernel, component in zip(kernels, components, strict=True):
-        ridge = component.solver.ridge if isinstance(component.solver, Ridge) else 0.0
-        if all_pairs:
-            fits.append(ExactFit.of(kernel(pairs), f, ridge))
-        else:
-            fits.append(CentresFit.of(kernel(pairs), kernel(among), f, ridge, fitted))
-    part = Kernels(middle, kernels, np.stack([one.coefficients for one in fits]))
-
-    def elsewhere(there: Weighted) -> Array:
-        affinities = part.affinities(there)
-        return np.stack([one.without_own(K) for one, K in zip(fits, affinities, strict=True)])
-
-    return part, f - np.stack([one.errors for one in fits]), elsewhere
+        fits.append(PartFit(local, local.without_own(weighted), local.without_own))
+    for member in members:
+        if isinstance(member, Tuned):
+            fits.append(fit_tuned(weighted, f, member, preset, centres, variables[used]))
+        if isinstance(member, Trees):
+            forests = Forests.of(of(completed), f, member, np.argsort(variables[used], kind="stable"))
+            fits.append(PartFit(forests, forests.without_own(weighted), forests.without_own))
+    regression = Regression(used, weights[used], errors[used], tuple(one.part for one in fits))
+    without = tuple(one.without_own for one in fits)
+    return Fitted(regression, np.concatenate([one.left_out for one in fits]), found, without)
 
 
 def _slopes(rows: Weighted, part: Kernels) -> Array:
