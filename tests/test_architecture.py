@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "manifill"
 DOCUMENT = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text()
 OWNERS = {
-    "sklearn": {"_estimators", "_cli"},
+    "sklearn": {"_estimators", "_cli", "_fillers"},
     "matplotlib": {"plots", "report", "_experiments", "_cli"},
     "plotly": {"plots"},
     "jinja2": {"report"},
