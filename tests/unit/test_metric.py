@@ -197,7 +197,7 @@ class TestTrees:
         X = rng.uniform(-1, 1, (600, 3))
         f = np.sign(X[:, :1]) + 0.5 * rng.standard_normal((600, 1))
         rows = Weighted.of(Rows(X, np.zeros(X.shape, dtype=bool)), np.arange(3), np.ones(3), np.zeros(3))
-        forests = Forests.of(rows[slice(400)], f[:400], Trees(10), np.arange(3))
+        forests = Forests.of(rows[slice(400)], f[:400], Trees(10))
         left_out = np.mean((forests.without_own(rows[slice(400)])[0] - f[:400]) ** 2)
         new = np.mean((forests.at(rows[slice(400, None)])[0] - f[400:]) ** 2)
         known = np.mean((forests.at(rows[slice(400)])[0] - f[:400]) ** 2)
@@ -206,7 +206,7 @@ class TestTrees:
 
     def test_few_rows_and_several_functions(self):
         rows = Weighted.of(Rows(np.eye(3), np.zeros((3, 3), bool)), np.arange(3), np.ones(3), np.zeros(3))
-        forests = Forests.of(rows, np.arange(6.0).reshape(3, 2), Trees(4), np.arange(3))
+        forests = Forests.of(rows, np.arange(6.0).reshape(3, 2), Trees(4))
         assert forests.without_own(rows).shape == forests.at(rows).shape == (1, 3, 2)
         assert forests.at(rows[slice(0)]).shape == (1, 0, 2)
 

@@ -109,6 +109,8 @@ def fit(
     slopes : compute the gradient too.
     """
     used = np.flatnonzero(weights)
+    # Sums over predictors, and the splits that trees try, depend on the order of the predictors.
+    used = used[np.argsort(variables[used], kind="stable")]
     of = partial(Weighted.of, used=used, weights=weights[used], errors=errors[used])
     weighted, found = of(rows), np.zeros(rows.Z.shape[1])
     components = [one for one in members if isinstance(one, Component)]
@@ -123,7 +125,7 @@ def fit(
         if isinstance(member, Tuned):
             fits.append(fit_tuned(weighted, f, member, preset, centres, variables[used]))
         if isinstance(member, Trees):
-            forests = Forests.of(of(completed), f, member, np.argsort(variables[used], kind="stable"))
+            forests = Forests.of(of(completed), f, member)
             fits.append(PartFit(forests, forests.without_own(weighted), forests.without_own))
     regression = Regression(used, weights[used], errors[used], tuple(one.part for one in fits))
     without = tuple(one.without_own for one in fits)

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from manifill._arrays import Array, Indices
+from manifill._arrays import Array
 from manifill._fillers.metric.preset import Trees
 from manifill._fillers.metric.rows import Weighted
 
@@ -26,26 +26,18 @@ _STEP = 2.0**-16
 
 @dataclass(frozen=True, eq=False)
 class Forests:
-    """Forests for the rows outside each fold; row i is in fold i mod their number.
-
-    Attributes
-    ----------
-    forests : one for each fold.
-    order : (q,), the order in which the forests know the predictors: the splits they try depend on it.
-    n_functions : g, number of functions.
-    """
+    """Forests for the rows outside each fold, of g functions; row i is in fold i mod their number."""
 
     forests: tuple[Any, ...]
-    order: Indices
     n_functions: int
 
     @classmethod
-    def of(cls, rows: Weighted, f: Array, trees: Trees, order: Indices) -> Self:
+    def of(cls, rows: Weighted, f: Array, trees: Trees) -> Self:
         """Fit f (m, g)."""
         from sklearn.ensemble import ExtraTreesRegressor  # takes half a second to import
 
         n_folds = min(_FOLDS, len(rows))
-        X, targets = _inputs(rows.values[:, order]), _rounded(f if f.shape[1] > 1 else f[:, 0])
+        X, targets = _inputs(rows.values), _rounded(f if f.shape[1] > 1 else f[:, 0])
         forests = []
         for number in range(n_folds):
             forest = ExtraTreesRegressor(
@@ -53,7 +45,7 @@ class Forests:
             )
             some = np.arange(len(X)) % n_folds != number
             forests.append(forest.fit(X[some], targets[some]))
-        return cls(tuple(forests), order, f.shape[1])
+        return cls(tuple(forests), f.shape[1])
 
     def at(self, rows: Weighted) -> Array:
         """(1, n, g), values at n rows."""
@@ -71,7 +63,7 @@ class Forests:
     def _values(self, forest: Any, X: Array) -> Array:
         if not len(X):
             return np.zeros((0, self.n_functions))
-        return np.asarray(forest.predict(_inputs(X[:, self.order]))).reshape(len(X), -1)
+        return np.asarray(forest.predict(_inputs(X))).reshape(len(X), -1)
 
 
 def _inputs(X: Array) -> Any:
