@@ -85,13 +85,14 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, mode):
     assert (stat.S_IMODE(path.stat().st_mode), path.read_text()) == (mode, "new")
 
 
-def test_new_files_have_the_permissions_of_the_process(tmp_path):
-    before = os.umask(0o027)
+@pytest.mark.parametrize(("mask", "mode"), [(0o027, 0o640), (0o020, 0o646)])
+def test_new_files_have_the_permissions_of_the_process(tmp_path, mask, mode):
+    before = os.umask(mask)
     try:
         write(tmp_path / "a.txt")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == mode
 
 
 def test_the_owner_is_kept_if_that_is_possible(tmp_path, monkeypatch):
