@@ -36,6 +36,7 @@ from benchmarks import (
     sweep_count,
     swiss_roll,
     tradeoff,
+    weights,
 )
 
 BENCHMARKS = {
@@ -70,6 +71,7 @@ BENCHMARKS = {
     "published": published.run,
     "sizes": sizes.run,
     "tradeoff": tradeoff.run,
+    "weights": weights.run,
 }
 
 

@@ -1,9 +1,10 @@
-"""Ablation of the model selection: the defaults with one part replaced, on the tables of `contest`."""
+"""Ablation of the default: one part of it left out, on the tables of `contest`."""
 
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -13,26 +14,42 @@ from rich.table import Table
 
 from benchmarks.data import TABLES, removed_entries, tables
 from benchmarks.knobs import plain
-from manifill import IGHImputer, Sweep, _validation
+from manifill import IGHImputer
 from manifill import _stacking as stacking
-from manifill._selection import portfolio, tuning
+from manifill._estimators import options
+from manifill._fillers.metric import EFFORTS, Effort, filler
+from manifill._fillers.metric.preset import NEAR, TWO
+from manifill._selection import by_column
 
 # Seeds of the masks. They were not used in development, and no other benchmark uses them.
-SEEDS = (20, 21, 22)
+SEEDS = (20, 23, 24)
 
 DEFAULTS = "defaults"
-FIXED = "no selection: one Laplacian, ridge 0.1, six sweeps from random draws"
-# Variant: options of the imputer, and patches (module, attribute, replacement).
-VARIANTS: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
-    DEFAULTS: ({}, []),
-    "one kernel instead of several": ({}, [(tuning, "_max_components", lambda _problem, _solver: 1)]),
-    "only the core candidates": ({}, [(portfolio, "PORTFOLIO", portfolio.CORE)]),
-    "no prior on the ensemble weights": ({}, [(stacking, "_PRIOR_ENTRIES", 1e-6)]),
-    "start at the column means": ({"method": Sweep(start="mean")}, []),
-    "start at random draws": ({"method": Sweep(start="normal")}, []),
-    "always a linear start": ({"method": Sweep(start="linear")}, []),
-    "one sweep only": ({}, [(tuning, "_MIN_IMPROVEMENT", np.inf)]),
-    "no shrinkage": ({}, [(_validation, "shrinkage", lambda _columns, _found, _truth, d: np.ones(d))]),
+FIXED = "nothing chosen: one Laplacian for all columns, ridge 0.1, six sweeps from random draws"
+Patch = tuple[Any, str, Any]
+
+
+def _changed(**changes: Any) -> list[Patch]:
+    """Patch the preset of the balanced effort."""
+    short = replace(EFFORTS["balanced"].short, **changes)
+    return [(options, "EFFORTS", {"balanced": Effort(short, short)})]
+
+
+def _equal(_slopes: np.ndarray, _groups: Any, allowed: np.ndarray) -> np.ndarray:
+    return allowed.astype(float)
+
+
+# Variant: patches (module, attribute, replacement).
+VARIANTS: dict[str, list[Patch]] = {
+    DEFAULTS: [],
+    "all predictors count alike": [*_changed(finish=NEAR), (filler, "learned_weights", _equal)],
+    "no tuned kernel": _changed(finish=NEAR),
+    "no nearest rows": _changed(finish=EFFORTS["balanced"].short.finish[1:]),
+    "one kernel and a tuned one": _changed(first=TWO[:1], rest=TWO[:1]),
+    "one sweep": _changed(most=1),
+    "four folds instead of eight": _changed(folds=4),
+    "the same weights of kernels for all columns": [(stacking, "_PRIOR_ENTRIES_OF_GROUP", 1e12)],
+    "no shrinkage": [(by_column, "shrinkage", lambda _columns, _found, _truth, d, *_: np.ones(d))],
 }
 
 
@@ -79,11 +96,10 @@ def fill(variant: str, name: str, seed: int, max_rows: int) -> tuple[float, floa
     """RMSE on the missing entries, in standard deviations of the columns, and seconds."""
     ((_, X),) = tables((name,), max_rows)
     M = removed_entries(X.shape, 0.3, seed)
-    options, patches = VARIANTS.get(variant, ({}, []))
-    imputer = plain() if variant == FIXED else IGHImputer(random_state=0, **options)
+    imputer = plain() if variant == FIXED else IGHImputer(random_state=0)
     with warnings.catch_warnings(), ExitStack() as stack:
         warnings.simplefilter("ignore")
-        for module, attribute, replacement in patches:
+        for module, attribute, replacement in VARIANTS.get(variant, []):
             stack.enter_context(patch.object(module, attribute, replacement))
         began = time.perf_counter()
         filled = imputer.fit_transform(np.where(M, np.nan, X))

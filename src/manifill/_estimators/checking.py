@@ -180,14 +180,15 @@ def check_learned(saved: Mapping[str, Any], problem: Problem) -> None:
             raise ValueError("folds")
     if not np.array_equal(np.unique(rows), rows) or any(min(fold[list(group)]) < 0 for group in groups):
         raise ValueError("rows or folds")
-    for members, _, hidden, completed, weights, errors, shares in saved["sweeps"]:
+    for members, _, hidden, completed, weights, strength, errors, shares in saved["sweeps"]:
         check_table(completed, (len(rows), d))
         check_table(hidden, (number_of_copies(problem, fold), len(rows), d))
         check_table(weights, (len(groups), d))
+        check_table(strength, (len(groups), d))
         check_table(errors, (d,))
         check_table(shares, (len(groups), len(members)))
         own = any(weights[i, ~problem.predictors.of_group(group)].any() for i, group in enumerate(groups))
-        negative = any((one < 0).any() for one in (weights, errors, shares))
+        negative = any((one < 0).any() for one in (weights, strength, errors, shares))
         if not members or members != in_order(members) or negative or own:
             raise ValueError("weights of a metric")
 

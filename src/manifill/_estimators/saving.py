@@ -130,7 +130,7 @@ def _learned(fitted: Fitted) -> dict[str, Any] | None:
         "sweeps": [
             (
                 *(one.members, one.centres, one.copies.hidden, one.copies.completed),
-                *(one.weights, one.errors, one.shares),
+                *(one.weights, one.strength, one.errors, one.shares),
             )
             for one in fill.sweeps
         ],
@@ -218,8 +218,8 @@ def _metric_fill(fill: Fill, content: dict[str, Any]) -> MetricFill:
     rows, fold, shrinkage = saved["rows"], saved["fold"], frozen(content["shrinkage"])
     checking.check_table(shrinkage, problem.shape[1:])
     sweeps = tuple(
-        MetricSweep(members, centres, Copies(fill.Z, rows, completed, hidden, fold), weights, errors, shares)
-        for members, centres, hidden, completed, weights, errors, shares in saved["sweeps"]
+        MetricSweep(members, centres, Copies(fill.Z, rows, completed, hidden, fold), *numbers)
+        for members, centres, hidden, completed, *numbers in saved["sweeps"]
     )
     return MetricFill(
         *(problem, fill.Z, fill.trace, fill.status, MetricFiller.name),

@@ -196,10 +196,17 @@ class MetricFiller:
                 ]
             ).reshape(weights.shape)
         seen = replace(copies, hidden=state.seen.copy())
+        strength = np.array(
+            [
+                before if one.fitted is None else one.fitted.strength
+                for one, before in zip(ordered, weights, strict=True)
+            ]
+        ).reshape(weights.shape)
         regressions = tuple(None if one.fitted is None else one.fitted.regression for one in ordered)
         if _holds_trees(task.members):
             regressions = ()
-        return MetricSweep(task.members, task.centres, seen, weights, task.errors, shares, regressions)
+        learned = seen, weights, strength, task.errors, shares, regressions
+        return MetricSweep(task.members, task.centres, *learned)
 
     def _visit(
         self, problem: Problem, task: _Task, run: Run, target: tuple[Sequence[int], Array]

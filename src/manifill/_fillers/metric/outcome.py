@@ -39,6 +39,7 @@ class MetricSweep:
     centres : of kernels, if not all rows were centres.
     copies : the rows that its regressions were fitted to.
     weights : (G, d), weights of the predictors of each group.
+    strength : (G, d), the same, in the tuned kernels if there are any.
     errors : (d,), root mean square errors of imputed predictors.
     shares : (G, C), weights of the members in the blend.
     regressions : for each group; None for a group that gets its mean. Empty if they are to be computed: trees
@@ -49,6 +50,7 @@ class MetricSweep:
     centres: int
     copies: Copies
     weights: Array
+    strength: Array
     errors: Array
     shares: Array
     regressions: tuple[Regression | None, ...] = ()
@@ -94,7 +96,7 @@ class MetricFill(Fill):
     def importances(self) -> Array:
         """(d, d), weight of each column in the metric of each column; 0 for columns filled by their mean."""
         found = np.zeros((self.problem.shape[1],) * 2)
-        for group, weights in zip(self.groups, self.sweeps[-1].weights, strict=True):
+        for group, weights in zip(self.groups, self.sweeps[-1].strength, strict=True):
             found[list(group)] = weights * bool(self.shrinkage[list(group)].any())
         return found
 

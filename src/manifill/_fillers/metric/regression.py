@@ -13,7 +13,7 @@ from manifill._fillers.metric.parts import Kernels, Part, PartFit, fit_kernels, 
 from manifill._fillers.metric.preset import Member, Preset, Trees, Tuned, is_near
 from manifill._fillers.metric.rows import Rows, Weighted, lengthened
 from manifill._fillers.metric.trees import Forests
-from manifill._fillers.metric.tuned import fit_tuned
+from manifill._fillers.metric.tuned import TunedKernels, fit_tuned
 from manifill._fillers.sweep import Component
 from manifill.kernels import Laplacian, SemiLinear
 from manifill.kernels.bandwidth import evenly_spaced
@@ -63,6 +63,7 @@ class Fitted:
     left_out : (C, m, g), values at these rows by fits without the row.
     slopes : (d,), root mean square of the gradient of the first kernel's fit; 0 for other columns. Computed
         if requested.
+    strength : (d,), weights of the predictors, in the tuned kernels if there are any.
     elsewhere : for each part, a function from m rows to values (C, m, g) at the first, second, … of them by
         fits without the first, second, … row.
     """
@@ -70,10 +71,11 @@ class Fitted:
     regression: Regression
     left_out: Array
     slopes: Array
+    strength: Array
     elsewhere: tuple[Callable[[Weighted], Array], ...]
 
     def without_parts(self) -> "Fitted":
-        """What remains of it: the slopes."""
+        """What remains of it: slopes and strength."""
         regression = replace(self.regression, parts=())
         return replace(self, regression=regression, left_out=np.zeros((0, 0, 0)), elsewhere=())
 
@@ -129,7 +131,10 @@ def fit(
             fits.append(PartFit(forests, forests.without_own(weighted), forests.without_own))
     regression = Regression(used, weights[used], errors[used], tuple(one.part for one in fits))
     without = tuple(one.without_own for one in fits)
-    return Fitted(regression, np.concatenate([one.left_out for one in fits]), found, without)
+    tuned = [one.part.mean_factors for one in fits if isinstance(one.part, TunedKernels)]
+    strength = np.zeros(len(weights))
+    strength[used] = weights[used] * (np.mean(tuned, axis=0) if tuned else 1.0)
+    return Fitted(regression, np.concatenate([one.left_out for one in fits]), found, strength, without)
 
 
 def _slopes(rows: Weighted, part: Kernels) -> Array:

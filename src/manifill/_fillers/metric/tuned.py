@@ -67,6 +67,12 @@ class TunedKernels:
     factors: tuple[Array, ...]
     parts: tuple[Kernels, ...]
 
+    @property
+    def mean_factors(self) -> Array:
+        """(q,), mean of the factors, each relative to its largest."""
+        mean: Array = np.mean([one / one.max(initial=1e-300) for one in self.factors], axis=0)
+        return mean
+
     def at(self, rows: Weighted) -> Array:
         """(1, m, g), values at rows (m, q)."""
         pairs = zip(self.factors, self.parts, strict=True)
