@@ -63,5 +63,6 @@ def _bars(names: list[str], shares: dict[str, np.ndarray]) -> Figure:
             title="Which predictors matter: 10 sin(π x1 x2) + 20 (x3 − ½)² + 10 x4 + 5 x5",
         )
         axes.set_xticks(np.arange(len(names)), names)
+        axes.set_axisbelow(True)
         axes.legend()
     return figure
