@@ -211,7 +211,8 @@ def _check_folder(case: Case, folder: Path) -> None:
     for i, (name, *_) in enumerate(case.rows):
         try:
             old, new = (Image.open(one[Path(name).stem]) for one in (before, after))
-        except UnidentifiedImageError:  # damaged in a way that only manifill's reader forgives
+            old.load()
+        except (UnidentifiedImageError, OSError):  # damaged in a way that only manifill's reader forgives
             continue
         if old.size != new.size:
             raise Failure("size", f"{name}: {old.size} became {new.size}")

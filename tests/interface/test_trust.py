@@ -118,6 +118,17 @@ class TestFiles:
 class TestFormatsThatCannotHoldTheTable:
     """They are refused before the fit."""
 
+    def test_times_finer_than_milliseconds_are_refused(self, folder):
+        cells = [f"2020-01-{1 + i:02} 00:00:00.{123000 + (i == 7)}" for i in range(30)]
+        rows = [f"{one},{'' if i % 5 == 0 else i}" for i, one in enumerate(cells)]
+        (folder / "times.csv").write_text("\n".join(["a,b", *rows]) + "\n")
+        assert (
+            "exact to milliseconds" in manifill("impute", "times.csv", "-o", "o.xlsx", folder=folder).stderr
+        )
+        rows[7] = rows[7].replace("123001", "123000")
+        (folder / "times.csv").write_text("\n".join(["a,b", *rows]) + "\n")
+        assert manifill("impute", "times.csv", "-o", "o.xlsx", folder=folder).returncode == 0
+
     @pytest.mark.parametrize(
         ("cell", "output", "message"),
         [

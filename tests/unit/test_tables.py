@@ -115,6 +115,16 @@ class TestKinds:
         with pytest.raises(InvalidInput, match=message):
             TableImputer(types).fit(people[1])
 
+    @pytest.mark.parametrize(
+        ("values", "expected"),
+        [(["10", "9.5", "9"], ("9", "9.5", "10")), (["b", "a", "10"], ("10", "a", "b"))],
+    )
+    def test_ordered_texts_that_are_numbers_are_in_the_order_of_the_numbers(self, values, expected):
+        frame = pd.DataFrame({"size": values * 10, "x": np.arange(30.0)})
+        frame.loc[4, "size"] = None
+        imputer = TableImputer({"size": "ordered"}, random_state=0).fit(frame)
+        assert imputer.fields_[0].variable.levels == expected
+
     @pytest.mark.parametrize("limits", [(2, 1), 5, (1, 2, 3), ("a", "b")])
     def test_invalid_bounds_are_refused(self, people, limits):
         with pytest.raises(InvalidInput, match="Bounds of column 'height'"):

@@ -177,6 +177,9 @@ def check_excel(table: FrameFile, path: Path) -> None:
     for name in table.names:
         check_text(name, [name])
     place = table.origin.workbook
+    if place is None:
+        for name, column in zip(table.names, table.typed({}).columns, strict=True):
+            _check_times(name, column)
     lost = [] if place is None else drawings(place.data)
     if lost and path.resolve() == table.origin.path.resolve():
         raise InvalidInput(f"{path} holds {' and '.join(lost)}, which would be lost. Write to another file.")
@@ -199,6 +202,22 @@ def check_text(name: Any, texts: Iterable[Any]) -> None:
                 f"Cells of an .xlsx file hold at most {_MAX_TEXT:,} characters, none of them control "
                 f"characters; column {name!r} has {problem}. Write a .csv or .parquet file."
             )
+
+
+def _check_times(name: Any, column: Any) -> None:
+    """Raise InvalidInput if times of a pyarrow column are finer than those of an .xlsx file."""
+    import pyarrow as pa
+
+    kind = column.type
+    plain = pa.types.is_timestamp(kind) and kind.tz is None  # others are written as text
+    step = {"us": 1000, "ns": 1_000_000}.get(getattr(kind, "unit", ""), 1)
+    if step == 1 or not (plain or pa.types.is_time(kind) or pa.types.is_duration(kind)):
+        return
+    if (column.drop_null().cast(pa.int64()).to_numpy() % step).any():
+        raise InvalidInput(
+            f"Times in .xlsx files are exact to milliseconds; column {name!r} has finer ones. Write a "
+            ".csv or .parquet file."
+        )
 
 
 def write_excel(table: FrameFile, fills: Fills, file: IO[bytes], extra: Mapping[str, list[Any]]) -> None:

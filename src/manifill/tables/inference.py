@@ -94,7 +94,7 @@ def _ordered(column: SourceColumn, observed: Array, name: str, detail: str, limi
     if not _has_levels(column):
         return None
     present = _levels(column, observed)
-    levels = [level.strip() for level in detail.split("<")] if detail else list(present)
+    levels = [level.strip() for level in detail.split("<")] if detail else _in_order(present)
     return Ordered(tuple(_as_values(column, levels, present)))
 
 
@@ -264,6 +264,14 @@ def _step_of(observed: Array) -> float:
 
 def _levels(column: SourceColumn, observed: Array) -> tuple[Any, ...]:
     return column.levels() if "label" in column.holds else tuple(np.unique(observed).tolist())
+
+
+def _in_order(levels: tuple[Any, ...]) -> list[Any]:
+    """The levels; texts that are all numbers by their size, not by the alphabet."""
+    try:
+        return sorted(levels, key=float) if all(isinstance(one, str) for one in levels) else list(levels)
+    except ValueError:
+        return list(levels)
 
 
 def _as_values(column: SourceColumn, levels: list[Any], present: tuple[Any, ...]) -> list[Any]:
