@@ -45,6 +45,7 @@ def test_every_benchmark_runs_at_smoke_scale_without_data(tmp_path):
         "overview",
         "surface",
         "tradeoff",
+        "weights",
     )
     assert written == expected | {f"{name}.png" for name in pictures}
     for name in BENCHMARKS:

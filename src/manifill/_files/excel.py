@@ -177,9 +177,6 @@ def check_excel(table: FrameFile, path: Path) -> None:
     for name in table.names:
         check_text(name, [name])
     place = table.origin.workbook
-    if place is None:
-        for name, column in zip(table.names, table.typed({}).columns, strict=True):
-            _check_times(name, column)
     lost = [] if place is None else drawings(place.data)
     if lost and path.resolve() == table.origin.path.resolve():
         raise InvalidInput(f"{path} holds {' and '.join(lost)}, which would be lost. Write to another file.")
@@ -204,7 +201,7 @@ def check_text(name: Any, texts: Iterable[Any]) -> None:
             )
 
 
-def _check_times(name: Any, column: Any) -> None:
+def check_times(name: Any, column: Any) -> None:
     """Raise InvalidInput if times of a pyarrow column are finer than those of an .xlsx file."""
     import pyarrow as pa
 

@@ -34,6 +34,7 @@ from manifill._files.excel import (
     OTHER_SHEETS,
     check_excel,
     check_text,
+    check_times,
     read_excel,
     read_sheets,
     write_excel,
@@ -226,6 +227,9 @@ def check_fits(table: FrameFile, path: Path) -> None:
     kind = ending_of(path)
     if kind in EXCEL:
         check_excel(table, path)
+        if table.origin.workbook is None:
+            for name, values in zip(table.names, table.typed({}).columns, strict=True):
+                check_times(name, values)
     for name in table.names if kind in (*EXCEL, *NUMPY) else ():
         column: Any = table.column(name)
         exact = getattr(column, "exact", None)
