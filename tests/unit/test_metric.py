@@ -10,7 +10,7 @@ import pytest
 from manifill import IGHImputer, TableImputer
 from manifill._estimators import checking
 from manifill._fillers import Run, Status
-from manifill._fillers.metric import EFFORTS, Effort, MetricFiller, Trees, Tuned, in_order, targets
+from manifill._fillers.metric import EFFORTS, Effort, MetricFiller, Trees, Tuned, in_order, newrows, targets
 from manifill._fillers.metric import tuned as tuning
 from manifill._fillers.metric.copies import linear_copies
 from manifill._fillers.metric.near import NearFit
@@ -210,12 +210,15 @@ class TestTrees:
         assert forests.without_own(rows).shape == forests.at(rows).shape == (1, 3, 2)
         assert forests.at(rows[slice(0)]).shape == (1, 0, 2)
 
-    def test_trees_are_not_kept_in_memory_but_fitted_again_for_new_rows(self, problem):
+    def test_trees_are_not_kept_in_memory_but_fitted_again_for_new_rows(self, problem, monkeypatch):
         fill = filled(problem, finish=(Trees(4),), most=2)
         assert [bool(one.regressions) for one in fill.sweeps] == [True, False]
         assert fill.sweeps[-1].shares[:, -1].max() > 0
-        extension = MetricFiller().extension(fill, Run())
-        np.testing.assert_allclose(extension.complete(problem.given), fill.X, atol=1e-9)
+        for most in (1e9, 0):  # bytes that may be kept
+            monkeypatch.setattr(newrows, "_MAX_KEPT", most)
+            extension = MetricFiller().extension(fill, Run())
+            np.testing.assert_allclose(extension.complete(problem.given), fill.X, atol=1e-9)
+            assert bool(extension._regressions[-1]) == bool(most)
 
     def test_members_are_in_the_order_of_their_fits(self):
         members = (Trees(2), Tuned(), *NEAR, *TWO)

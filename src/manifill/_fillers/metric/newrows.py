@@ -9,10 +9,14 @@ import numpy as np
 from manifill._arrays import Array, Mask, Table
 from manifill._fillers.metric.copies import fit_on_copy, limited, linear_start
 from manifill._fillers.metric.outcome import MetricFill, MetricSweep, stages
-from manifill._fillers.metric.preset import Preset
+from manifill._fillers.metric.preset import Preset, Trees
 from manifill._fillers.metric.regression import Regression
 from manifill._fillers.metric.rows import Rows
+from manifill._fillers.metric.trees import memory
 from manifill._threads import Workers, share
+
+# Most bytes of trees that are kept for the next new rows.
+_MAX_KEPT = 500_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,21 +27,32 @@ class MetricExtension:
     fill: MetricFill
 
     @cached_property
-    def _regressions(self) -> list[tuple[Regression | None, ...]]:
-        """The regressions of every sweep; those of a saved model are computed here."""
-        return [sweep.regressions or self._fitted(sweep) for sweep in self.fill.sweeps]
+    def _regressions(self) -> list[Sequence[Regression | None]]:
+        """The regressions of every sweep; those of a saved model, and trees, are computed here.
 
-    def _fitted(self, sweep: MetricSweep) -> tuple[Regression | None, ...]:
-        problem = self.fill.problem
+        Empty for a sweep whose trees are too large to be kept: they are computed whenever they are needed.
+        """
+        every = range(len(self.fill.groups))
+        return [
+            sweep.regressions or (self._fitted(sweep, every) if self._fits_in_memory(sweep) else ())
+            for sweep in self.fill.sweeps
+        ]
 
-        def one(task: tuple[Sequence[int], Array]) -> Regression | None:
-            group, weights = task
-            used = sweep.errors, sweep.members, self.preset, sweep.centres
+    def _fits_in_memory(self, sweep: MetricSweep) -> bool:
+        used = [memory(one, len(sweep.copies.rows)) for one in sweep.members if isinstance(one, Trees)]
+        return len(self.fill.groups) * sum(used) <= _MAX_KEPT
+
+    def _fitted(self, sweep: MetricSweep, positions: Sequence[int]) -> list[Regression | None]:
+        """The regressions of the groups at these positions."""
+        problem, used = self.fill.problem, (sweep.errors, sweep.members, self.preset, sweep.centres)
+
+        def one(position: int) -> Regression | None:
+            group, weights = self.fill.groups[position], sweep.weights[position]
             found = fit_on_copy(problem, sweep.copies, group, weights, *used)
             return None if found is None else found.regression
 
         with Workers():
-            return tuple(share(one, list(zip(self.fill.groups, sweep.weights, strict=True))))
+            return share(one, positions)
 
     def complete(self, given: Table, moments: Array | None = None) -> Table:
         """Rows (m, d) in the user's units, filled where they are NaN."""
@@ -56,8 +71,9 @@ class MetricExtension:
         for sweep, regressions in zip(fill.sweeps, self._regressions, strict=True):
             for stage in stages(sweep.copies.fold, fill.groups, problem.predictors.helping):
                 before = Z.copy()
-                for position in stage:
-                    columns, regression = np.array(fill.groups[position]), regressions[position]
+                own = [regressions[one] for one in stage] if regressions else self._fitted(sweep, stage)
+                for position, regression in zip(stage, own, strict=True):
+                    columns = np.array(fill.groups[position])
                     rows = np.flatnonzero(M[:, columns[0]])
                     values = np.zeros((len(rows), len(columns)))
                     if regression is not None:

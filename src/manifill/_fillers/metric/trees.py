@@ -20,6 +20,8 @@ from manifill._fillers.metric.rows import Weighted
 
 # Folds of the rows. Set by hand, not tuned.
 _FOLDS = 5
+# Bytes of a node of a tree.
+_NODE_BYTES = 80
 # Precision of predictors and targets, in standard deviations.
 _STEP = 2.0**-16
 
@@ -64,6 +66,11 @@ class Forests:
         if not len(X):
             return np.zeros((0, self.n_functions))
         return np.asarray(forest.predict(_inputs(X))).reshape(len(X), -1)
+
+
+def memory(trees: Trees, m: int) -> float:
+    """Bytes of the forests for m rows, at most."""
+    return _FOLDS * trees.number * 2 * (m / trees.leaf) * _NODE_BYTES
 
 
 def _inputs(X: Array) -> Any:
