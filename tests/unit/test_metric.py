@@ -345,6 +345,11 @@ class TestFiller:
         assert np.sqrt(np.mean(change**2)) < 0.2 * np.sqrt(np.mean(exact.Z[problem.M] ** 2))
         assert {len(one.parts[0].centres) for one in near.sweeps[-1].regressions} == {390}
 
+    def test_the_last_sweep_has_more_centres(self, problem):
+        fill = filled(problem, exact=100, centres=80, finish_centres=120)
+        first, last = (one.regressions[0].parts[0].centres for one in (fill.sweeps[0], fill.sweeps[-1]))
+        assert (len(first), len(last)) == (80, 120)
+
     def test_rows_beyond_the_limit_are_filled_from_a_sample(self, problem):
         fill = filled(problem, rows=300)
         assert len(fill.rows) == len(fill.left_out) == 300

@@ -32,7 +32,7 @@ from manifill.solvers.inverse import inverse
 # 1, .3 and .1 .5174, .5158, .5155 (best effort); 5 and 10 iterations .5221 and .5220 (balanced effort).
 _ITERATIONS, _PENALTY = 5, 0.3
 # Most rows that parameters are tuned on, and most values of their distances in memory (128 MB). At 5,000 rows
-# 250, 400 and 800 rows gave equal errors.
+# 250, 400 and 800 rows gave errors that differ by .2 % (docs/notes/choosing.md).
 _MAX_ROWS, _MAX_DISTANCES = 300, 16_000_000
 # Rows below which nothing is tuned, and rows from which there is one fit. Set by hand, not tuned.
 _FEW_ROWS, _MANY_ROWS = 30, 1000
