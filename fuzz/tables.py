@@ -234,6 +234,8 @@ def _check_output(
             if header and Path(name).suffix != ".npy" and names[: len(rows[0])] != rows[0]:
                 raise Failure("names of columns", f"{rows[0]} became {names}")
             chosen = [one.strip() for one in (case.option("--columns") or "").split(",") if one.strip()]
+            if name.endswith(".xlsx"):
+                found = _with_empty_end(found, rows[int(header) :], codes)
             check_fill(
                 rows[int(header) :],
                 found,
@@ -249,3 +251,11 @@ def _check_output(
         except Failure as failure:
             failures.append(failure)
     raise failures[0] if failures else Failure("unreadable output", name)
+
+
+def _with_empty_end(found: list[list[Any]], before: list[list[str]], codes: list[str] | tuple[str, ...]) -> Any:
+    """The rows of a sheet, and those empty rows at the end of the table that a sheet does not show."""
+    lost = before[len(found) :]
+    if all(is_missing(cell, codes) for row in lost for cell in row):
+        found = [*found, *[[None] * len(found[0]) for _ in lost if found]]
+    return found

@@ -16,6 +16,8 @@ from command import manifill
 from manifill import TableImputer
 from manifill._estimators import archive
 from manifill.errors import InvalidInput
+from manifill.kernels import Laplacian, SemiLinear
+from manifill.solvers import Ridge
 
 NEW = pd.DataFrame({"x": [np.nan, 0.5], "k": ["a", None], "d": [pd.Timestamp("2026-01-05"), pd.NaT]})
 JUNK = [
@@ -149,6 +151,27 @@ def test_infinite_values_of_the_fill_are_refused_when_loading(model, tmp_path):
         (tmp_path / "x.model").write_bytes(packed({**parts, name: array(values)}.items()))
         with pytest.raises(InvalidInput, match="is damaged, or no model"):
             TableImputer.load(tmp_path / "x.model")
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["weight", "value", "ridge"])
+def test_huge_parameters_of_kernels_and_solvers_are_refused_when_loading(tmp_path, name, value):
+    frame = pd.DataFrame({"x": np.linspace(0, 1, 30), "y": np.linspace(0, 2, 30)})
+    frame.loc[::5, "y"] = np.nan
+    kernel = SemiLinear(Laplacian(bandwidth=1.0))
+    TableImputer(kernel=kernel, solver=Ridge(0.1), random_state=0).fit(frame).save(tmp_path / "a.model")
+    model = (tmp_path / "a.model").read_bytes()
+    manifest = manifest_of(model)
+    places_of_name = [path for path in places(manifest) if path[-1] == name and "components" in path]
+    assert places_of_name
+    for path in places_of_name:
+        data = manifest = manifest_of(model)
+        for key in path[:-1]:
+            data = data[key]
+        data[path[-1]] = value
+        (tmp_path / "b.model").write_bytes(with_manifest(model, json.dumps(manifest).encode()))
+        with pytest.raises(InvalidInput, match="is damaged, or no model"):
+            TableImputer.load(tmp_path / "b.model")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

@@ -39,6 +39,8 @@ _MAX_BINS = 10_000
 _MAX_STANDARDISED = 1e7
 # Ridges, weights of linear parts and multiples of bandwidths are smaller.
 _MAX_SETTING = 1e6
+# Parameters of kernels and solvers that users give are smaller: squares of larger ones overflow.
+_MAX_PARAMETER = 1e50
 # Rows, folds and centres of a preset are fewer.
 _MAX_PRESET = 1_000_000
 # Trees are fewer.
@@ -152,12 +154,24 @@ def check_fitted(fitted: Fitted, fields: Fields) -> None:
     if (problem.moments is None) == any(isinstance(field.variable, Moment) for field in fields):
         raise ValueError("times")
     for component in fitted.ensemble.components:
-        if not isinstance(component.kernel, Kernel) or not 0 < component.weight < np.inf:
+        if not isinstance(component.kernel, Kernel) or not 0 < component.weight < _MAX_PARAMETER:
             raise ValueError("components")
+        _check_parameters(component.kernel)
+        _check_parameters(component.solver)
     check_table(np.asarray(fitted.ensemble.shrinkage_of(np.arange(problem.shape[1]))), problem.shape[1:])
     for numbers in (fitted.weights, fitted.filler_errors):
         if not all(isinstance(one, float | int) for one in numbers.values()):
             raise TypeError("weights")
+
+
+def _check_parameters(part: Any) -> None:
+    """Raise if a number in a kernel or solver, or in their parts, is too large to compute with."""
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if dataclasses.is_dataclass(value):
+            _check_parameters(value)
+        elif isinstance(value, float) and not abs(value) < _MAX_PARAMETER:
+            raise ValueError("parameters")
 
 
 def check_learned(saved: Mapping[str, Any], problem: Problem) -> None:

@@ -126,6 +126,12 @@ def _page(path: Path, number: int, page: Any) -> tuple[Pixels, Pixels | None]:
     where = f"{path}, page {number + 1}"
     if page.photometric.name not in ("MINISBLACK", "MINISWHITE", "RGB", "PALETTE", "YCBCR"):
         raise InvalidInput(f"{where} must be grey or RGB; it is {page.photometric.name}. Convert it.")
+    stored, pieces = sum(size > 0 for size in page.databytecounts), int(np.prod(page.chunked))
+    if stored < pieces:  # tifffile would make them black
+        raise InvalidInput(
+            f"{where} must hold all its pixels; the file says where {stored} of {pieces} pieces are. "
+            "Copy or save it again."
+        )
     pixels: Pixels = page.asarray()
     if page.photometric.name == "PALETTE" and pixels.ndim == 2:
         colours = page.colormap if page.colormap.max() > 255 else page.colormap * 257
