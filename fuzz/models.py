@@ -160,7 +160,7 @@ def _change_manifest(members: dict[str, bytes], what: str, place: float, details
             manifest = json.loads(text)
             _set(manifest, place, *details)
             changed = json.dumps(manifest).replace(f'"{_DEEP}"', '{"tuple": [' * 5000 + "]}" * 5000).encode()
-    except (ValueError, KeyError, RecursionError):
+    except (ValueError, KeyError, RecursionError, MemoryError):  # an earlier change made it unreadable
         return
     members["manifest.npy"] = _npy(np.frombuffer(changed, dtype=np.uint8))
 

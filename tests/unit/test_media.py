@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from PIL import Image
 from sklearn.datasets import load_digits
 
 from manifill._media import VideoFile, VideoWriter, damage, png, read_pictures, write_pictures
@@ -396,18 +395,14 @@ class TestErrors:
         with pytest.raises(InvalidInput, match=r"a\.tif cannot be read as a TIFF"):
             read_pictures(tmp_path / "a.tif")
 
-    @pytest.mark.parametrize("tag", [278, 279])  # rows and bytes of each strip
-    def test_tiff_files_that_do_not_say_where_pixels_are_are_refused(self, tmp_path, tag):
+    def test_tiff_files_that_do_not_say_where_their_pixels_are_are_refused(self, tmp_path):
         Image.fromarray(np.full((12, 11), 200, np.uint8)).save(tmp_path / "a.tif")
         content = bytearray((tmp_path / "a.tif").read_bytes())
-        place = content.index(tag.to_bytes(2, "little"))
-        content[place + 2 : place + 8] = b"\xff" * 6  # unknown type of the tag
+        place = content.index((279).to_bytes(2, "little"))  # the tag with the bytes of each strip
+        content[place + 2 : place + 4] = b"\xff\xff"  # an unknown type
         (tmp_path / "a.tif").write_bytes(content)
-        if tag == 279:
-            with pytest.raises(InvalidInput, match="0 of 1 pieces"):
-                read_pictures(tmp_path / "a.tif")
-        else:  # one strip by default
-            assert (read_pictures(tmp_path / "a.tif")[0].array == 200).all()
+        with pytest.raises(InvalidInput, match="0 of 1 pieces"):
+            read_pictures(tmp_path / "a.tif")
 
     @pytest.mark.parametrize("channels", [1, 3])
     @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
