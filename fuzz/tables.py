@@ -5,13 +5,23 @@ import io
 import json
 import random
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fuzz import formats, values
 from fuzz.case import Case, Failure, damaged, some, some_damage
 from fuzz.command import Ran, check_run, content_of
-from fuzz.oracle import MISSING, agrees, agrees_in_excel, check_fill, check_intervals, is_missing, text_rows
+from fuzz.oracle import (
+    MISSING,
+    Cells,
+    agrees,
+    agrees_in_excel,
+    check_fill,
+    check_intervals,
+    is_missing,
+    text_rows,
+)
 
 HAS_COLUMNS = True
 _TYPES = (
@@ -253,8 +263,8 @@ def _check_output(
     raise failures[0] if failures else Failure("unreadable output", name)
 
 
-def _with_empty_end(found: list[list[Any]], before: list[list[str]], codes: list[str] | tuple[str, ...]) -> Any:
-    """The rows of a sheet, and those empty rows at the end of the table that a sheet does not show."""
+def _with_empty_end(found: Cells, before: list[list[str]], codes: Sequence[str]) -> Cells:
+    """The rows of a sheet, and the empty rows at the end of the table, which a sheet does not show."""
     lost = before[len(found) :]
     if all(is_missing(cell, codes) for row in lost for cell in row):
         found = [*found, *[[None] * len(found[0]) for _ in lost if found]]

@@ -396,10 +396,11 @@ class TestErrors:
             read_pictures(tmp_path / "a.tif")
 
     def test_tiff_files_that_do_not_say_where_their_pixels_are_are_refused(self, tmp_path):
-        Image.fromarray(np.full((12, 11), 200, np.uint8)).save(tmp_path / "a.tif")
+        Image.fromarray(np.ones((12, 11), bool)).save(tmp_path / "a.tif")
         content = bytearray((tmp_path / "a.tif").read_bytes())
-        place = content.index((279).to_bytes(2, "little"))  # the tag with the bytes of each strip
-        content[place + 2 : place + 4] = b"\xff\xff"  # an unknown type
+        for tag in (278, 279):  # rows and bytes of each strip, which cannot be guessed for single bits
+            place = content.index(tag.to_bytes(2, "little"))
+            content[place : place + 4] = b"\xff" * 4  # another tag, of an unknown type
         (tmp_path / "a.tif").write_bytes(content)
         with pytest.raises(InvalidInput, match="0 of 1 pieces"):
             read_pictures(tmp_path / "a.tif")
