@@ -10,14 +10,24 @@ import pytest
 from manifill import IGHImputer, TableImputer
 from manifill._estimators import checking
 from manifill._fillers import Run, Status
-from manifill._fillers.metric import EFFORTS, Effort, MetricFiller, Trees, Tuned, in_order, newrows, targets
+from manifill._fillers.metric import (
+    EFFORTS,
+    Effort,
+    MetricFiller,
+    Trees,
+    Tuned,
+    in_order,
+    newrows,
+    regression,
+    targets,
+)
 from manifill._fillers.metric import tuned as tuning
 from manifill._fillers.metric.copies import linear_copies
 from manifill._fillers.metric.near import NearFit
 from manifill._fillers.metric.preset import FIVE, NEAR, TWO, is_near
 from manifill._fillers.metric.regression import fit, learned_weights
 from manifill._fillers.metric.rows import Rows, Weighted, lengthened
-from manifill._fillers.metric.trees import Forests
+from manifill._fillers.metric.trees import Forest
 from manifill._fillers.metric.tuned import Parameters
 from manifill._fillers.sweep import Component
 from manifill._problem import Problem
@@ -111,8 +121,9 @@ class TestWeights:
         assert errors[0] - 0.01 < 0.8 * (errors[1] - 0.01)  # without the variance of the noise
 
     @pytest.mark.parametrize("n", [40, 200])
-    def test_slopes_are_those_of_the_fit(self, n):
+    def test_slopes_are_those_of_the_fit(self, n, monkeypatch):
         """Root mean squares of the gradient equal those of finite differences."""
+        monkeypatch.setattr(regression, "_GRADIENT_ROWS", n)
         rng = np.random.default_rng(1)
         X, weights = rng.standard_normal((n, 3)), np.array([0.5, 1.0, 0.2])
         Y = np.column_stack([np.sin(X[:, 0]), X[:, 1]])
@@ -175,9 +186,9 @@ class TestTuned:
 
     def test_tuning_finds_the_predictors_that_matter(self):
         rows, f, start = self.rows(200)
-        found = tuning.tuned(rows, f, start, np.arange(4))
+        found = tuning.tuned(rows, f, start, np.arange(4), 5)
         assert found.factors[:2].min() > 2 * found.factors[2:].max()
-        together = tuning.tuned(rows, f, start, np.zeros(4, dtype=int))
+        together = tuning.tuned(rows, f, start, np.zeros(4, dtype=int), 5)
         assert np.ptp(together.factors) == pytest.approx(0, abs=1e-12)
 
     @pytest.mark.parametrize("m", [20, 200, 1200])  # not tuned; tuned on halves; tuned once
@@ -197,16 +208,29 @@ class TestTrees:
         X = rng.uniform(-1, 1, (600, 3))
         f = np.sign(X[:, :1]) + 0.5 * rng.standard_normal((600, 1))
         rows = Weighted.of(Rows(X, np.zeros(X.shape, dtype=bool)), np.arange(3), np.ones(3), np.zeros(3))
-        forests = Forests.of(rows[slice(400)], f[:400], Trees(10))
+        forests = Forest.of(rows[slice(400)], f[:400], Trees(10))
         left_out = np.mean((forests.without_own(rows[slice(400)])[0] - f[:400]) ** 2)
         new = np.mean((forests.at(rows[slice(400, None)])[0] - f[400:]) ** 2)
         known = np.mean((forests.at(rows[slice(400)])[0] - f[:400]) ** 2)
         assert 0.7 < left_out / new < 1.4
         assert known < 0.7 * left_out
 
+    def test_few_trees_vary_more_than_all_by_the_excess(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (3000, 3))
+        f = np.sin(3 * X[:, :1]) + 0.5 * rng.standard_normal((3000, 1))
+        rows = Weighted.of(Rows(X, np.zeros(X.shape, dtype=bool)), np.arange(3), np.ones(3), np.zeros(3))
+        some, others = rows[slice(1500)], rows[slice(1500, None)]
+        forest = Forest.of(some, f[:1500], Trees(2, leaf=1))
+        fitted = forest.fitted(some)
+        left_out, new = np.mean(fitted.left_out**2), np.mean(forest.at(others) ** 2)
+        assert left_out > 1.1 * new
+        assert abs(left_out - np.mean(fitted.excess) - new) < 0.5 * (left_out - new)
+        assert (Forest.of(some, f[:1500], Trees(1)).fitted(some).excess == 0).all()
+
     def test_few_rows_and_several_functions(self):
         rows = Weighted.of(Rows(np.eye(3), np.zeros((3, 3), bool)), np.arange(3), np.ones(3), np.zeros(3))
-        forests = Forests.of(rows, np.arange(6.0).reshape(3, 2), Trees(4))
+        forests = Forest.of(rows, np.arange(6.0).reshape(3, 2), Trees(4))
         assert forests.without_own(rows).shape == forests.at(rows).shape == (1, 3, 2)
         assert forests.at(rows[slice(0)]).shape == (1, 0, 2)
 
@@ -247,7 +271,7 @@ class TestNearRows:
         X = friedman(220, 3)
         X[180:, -1] = np.nan
         for rows, expected in ((150, False), (220, True)):
-            found = filled(Problem.of(X[-rows:]), most=2).sweeps[-1].members
+            found = filled(Problem.of(X[-rows:]), most=2, finish=NEAR).sweeps[-1].members
             assert any(is_near(one) for one in found) == expected
 
 

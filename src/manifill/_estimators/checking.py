@@ -43,7 +43,7 @@ _MAX_SETTING = 1e6
 _MAX_PARAMETER = 1e50
 # Rows, folds and centres of a preset are fewer.
 _MAX_PRESET = 1_000_000
-# Trees are fewer.
+# Trees of a fold, and iterations, are fewer.
 _MAX_TREES = 1000
 # Held-out values and weights are smaller, see `hold_out`.
 _MAX_HELD_OUT = 1e14
@@ -213,7 +213,8 @@ def require_member(member: Any) -> None:
         if not (0 < member.number <= _MAX_TREES and member.leaf > 0 and 0 < member.share <= 1):
             raise ValueError("trees")
     elif isinstance(member, Tuned):
-        if not (0 <= member.linear < _MAX_SETTING and 0 < member.ridge < _MAX_SETTING):
+        inside = 0 <= member.linear < _MAX_SETTING and 0 < member.ridge < _MAX_SETTING
+        if not (inside and 0 < member.iterations < _MAX_TREES):
             raise ValueError("a tuned kernel")
     else:
         _require_component(member)

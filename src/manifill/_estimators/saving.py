@@ -47,7 +47,7 @@ from manifill.layouts import Affinities, Grid, Learned
 from manifill.solvers import Landmarks, Local, Ridge
 from manifill.tables import Category, Cyclic, Field, Fields, Flag, Moment, Ordered, Quantity, Untouched
 
-FORMAT = 10
+FORMAT = 11
 """Increased when an older manifill could not read the files of this one."""
 
 # Most sweeps over new rows that a file may ask for.

@@ -48,6 +48,7 @@ class _Visit:
     fitted : the fits, without their parts if they have trees; None if the group gets its mean.
     missing : (C, m, g), of the rows in which the group is missing.
     left_out : (C, k, g), of the k fitted rows in which it is known, by fits without them.
+    excess : (C, k, g), by how much the squares of `left_out` are too large, see `PartFit`.
     hidden : (C, B, t − k, g), of the copies of the other fitted rows; empty if they are not needed.
     own : (C, k, g), of the group's own copy of the rows in which it is known; empty if not needed.
     """
@@ -55,6 +56,7 @@ class _Visit:
     fitted: Fitted | None
     missing: Array
     left_out: Array
+    excess: Array
     hidden: Array
     own: Array
 
@@ -226,7 +228,8 @@ class MetricFiller:
         used = task.errors, task.members, self.preset, task.centres
         fitted = fit_on_copy(problem, copies, group, weights, *used, slopes)
         if fitted is None:
-            return _Visit(None, np.zeros((C, len(missing), g)), np.zeros((C, k, g)), hidden, of_own)
+            nothing = np.zeros((C, k, g))
+            return _Visit(None, np.zeros((C, len(missing), g)), nothing, nothing, hidden, of_own)
         values = fitted.regression.at(Rows(copies.Z[missing], problem.M[missing]))
         if not task.last:
             imputed = M[None, unknown] | (copies.fold == np.arange(B)[:, None])[:, None]
@@ -236,7 +239,7 @@ class MetricFiller:
             its_copy = Rows(copies.hidden[own, known], M[known] | (copies.fold == own))
             of_own = fitted.left_out if alone else fitted.without_own(its_copy)
         kept = fitted.without_parts() if _holds_trees(task.members) else fitted
-        return _Visit(kept, values, fitted.left_out, hidden, of_own)
+        return _Visit(kept, values, fitted.left_out, fitted.excess, hidden, of_own)
 
     def _sums(self, problem: Problem, copies: Copies, group: Sequence[int], visit: _Visit) -> "_Sums":
         """Products of the left-out values of a group, for each fold of the rows."""
@@ -248,7 +251,8 @@ class MetricFiller:
         for number in range(_ROW_FOLDS):
             own = fold == number
             weighted = found[:, own] * weight[own, None]
-            products.append(np.einsum("ckg,ekg->ce", weighted, found[:, own]))
+            product = np.einsum("ckg,ekg->ce", weighted, found[:, own])
+            products.append(product - np.diag(np.einsum("ckg,k->c", visit.excess[:, own], weight[own])))
             projections.append(np.einsum("ckg,kg->c", weighted, truth[own]))
             entries.append(weight[own].sum())
         return np.array(products), np.array(projections), np.array(entries)

@@ -67,11 +67,14 @@ class PartFit:
     left_out : (C, m, g), values of these rows by fits without the row.
     without_own : a function from m rows to values (C, m, g) at the first, second, … of them by fits without
         the first, second, … row.
+    excess : (C, m, g), by how much the squares of `left_out` are larger, in expectation, than those of values
+        at other rows; 0 for members whose fits without a row are as good as the others.
     """
 
     part: Part
     left_out: Array
     without_own: Callable[[Weighted], Array]
+    excess: Array | float = 0.0
 
 
 def pairs_for(kernels: Sequence[Kernel], left: Array, right: Array | None = None) -> Pairs:

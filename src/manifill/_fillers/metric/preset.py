@@ -16,11 +16,13 @@ class Tuned:
     ----------
     gaussian : a Gaussian instead of a Laplacian.
     linear, ridge : the values that tuning starts from, as in `SemiLinear` and `Ridge`.
+    iterations : steps of L-BFGS.
     """
 
     gaussian: bool = False
     linear: float = 0.3
     ridge: float = 0.05
+    iterations: int = 5
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Trees:
 
     number: int
     leaf: int = 2
-    share: float = 0.5
+    share: float = 1.0
 
 
 Member = Component | Tuned | Trees
@@ -164,10 +166,10 @@ _FAST = Preset(
     fitted=4000,
 )
 _BALANCED = Preset(
-    first=TWO,
-    rest=TWO,
-    finish=(*NEAR, Tuned()),
-    most=3,
+    first=TWO[:1],
+    rest=TWO[:1],
+    finish=(TWO[1], Tuned(iterations=3)),
+    most=6,
     gain=0.1,
     folds=8,
     rows=20_000,
@@ -195,13 +197,12 @@ EFFORTS: Mapping[str, Effort] = {
         _BALANCED,
         replace(
             _BALANCED,
-            first=TWO[:1],
             rest=(TWO[0], *NEAR, Tuned()),
-            finish=(TWO[1], Tuned(gaussian=True), Trees(20)),
+            finish=(TWO[1], Tuned(gaussian=True), Trees(10)),
             fitted=20_000,
             most=5,
             gain=0.05,
-            folds=6,
+            folds=10,
         ),
     ),
     "best": Effort(
@@ -209,10 +210,10 @@ EFFORTS: Mapping[str, Effort] = {
         replace(
             _BEST,
             first=(*TWO, *NEAR),
-            rest=(*TWO, *NEAR, Tuned(), Trees(10)),
-            finish=(Tuned(gaussian=True), Trees(40)),
+            rest=(*TWO, *NEAR, Tuned(), Trees(5)),
+            finish=(Tuned(gaussian=True), Trees(20)),
             gain=0.03,
-            folds=8,
+            folds=10,
         ),
     ),
 }

@@ -12,14 +12,14 @@ from manifill._fillers.metric.near import NearFit
 from manifill._fillers.metric.parts import Kernels, Part, PartFit, fit_kernels, pairs_for
 from manifill._fillers.metric.preset import Member, Preset, Trees, Tuned, is_near
 from manifill._fillers.metric.rows import Rows, Weighted, lengthened
-from manifill._fillers.metric.trees import Forests
+from manifill._fillers.metric.trees import Forest
 from manifill._fillers.metric.tuned import TunedKernels, fit_tuned
 from manifill._fillers.sweep import Component
 from manifill.kernels import Laplacian, SemiLinear
 from manifill.kernels.bandwidth import evenly_spaced
 
-# Rows at which gradients are taken. Set by hand, not tuned.
-_GRADIENT_ROWS = 250
+# Rows at which gradients are taken. 100 and 250 gave the same error (17 development tables, 500 rows).
+_GRADIENT_ROWS = 100
 # Rows from which compiled code is loaded and used.
 _MIN_COMPILED_ROWS = 160
 # The smallest weight of a predictor, relative to the largest.
@@ -61,6 +61,7 @@ class Fitted:
     ----------
     regression : the regression.
     left_out : (C, m, g), values at these rows by fits without the row.
+    excess : (C, m, g), by how much their squares are too large, see `PartFit`.
     slopes : (d,), root mean square of the gradient of the first kernel's fit; 0 for other columns. Computed
         if requested.
     strength : (d,), weights of the predictors, in the tuned kernels if there are any.
@@ -70,6 +71,7 @@ class Fitted:
 
     regression: Regression
     left_out: Array
+    excess: Array
     slopes: Array
     strength: Array
     elsewhere: tuple[Callable[[Weighted], Array], ...]
@@ -77,7 +79,8 @@ class Fitted:
     def without_parts(self) -> "Fitted":
         """What remains of it: slopes and strength."""
         regression = replace(self.regression, parts=())
-        return replace(self, regression=regression, left_out=np.zeros((0, 0, 0)), elsewhere=())
+        nothing = np.zeros((0, 0, 0))
+        return replace(self, regression=regression, left_out=nothing, excess=nothing, elsewhere=())
 
     def without_own(self, rows: Rows) -> Array:
         """(C, m, g), values at m rows of the fits without the first, second, … row."""
@@ -127,14 +130,15 @@ def fit(
         if isinstance(member, Tuned):
             fits.append(fit_tuned(weighted, f, member, preset, centres, variables[used]))
         if isinstance(member, Trees):
-            forests = Forests.of(of(completed), f, member)
-            fits.append(PartFit(forests, forests.without_own(weighted), forests.without_own))
+            fits.append(Forest.of(of(completed), f, member).fitted(weighted))
     regression = Regression(used, weights[used], errors[used], tuple(one.part for one in fits))
     without = tuple(one.without_own for one in fits)
     tuned = [one.part.mean_factors for one in fits if isinstance(one.part, TunedKernels)]
     strength = np.zeros(len(weights))
     strength[used] = weights[used] * (np.mean(tuned, axis=0) if tuned else 1.0)
-    return Fitted(regression, np.concatenate([one.left_out for one in fits]), found, strength, without)
+    left_out = np.concatenate([one.left_out for one in fits])
+    excess = np.concatenate([np.broadcast_to(one.excess, one.left_out.shape) for one in fits])
+    return Fitted(regression, left_out, excess, found, strength, without)
 
 
 def _slopes(rows: Weighted, part: Kernels) -> Array:

@@ -28,9 +28,9 @@ from manifill.kernels.bandwidth import Fixed, evenly_spaced
 from manifill.solvers import Ridge
 from manifill.solvers.inverse import inverse
 
-# Iterations, and weight of the penalty. Mean error of 17 development tables (500 rows, mask 61): penalties of
-# 1, .3 and .1 .5174, .5158, .5155 (best effort); 5 and 10 iterations .5221 and .5220 (balanced effort).
-_ITERATIONS, _PENALTY = 5, 0.3
+# Weight of the penalty. Mean error of 17 development tables (500 rows, mask 61): 1, .3 and .1 gave .5174,
+# .5158, .5155 (best effort).
+_PENALTY = 0.3
 # Most rows that parameters are tuned on, and most values of their distances in memory (128 MB). At 5,000 rows
 # 250, 400 and 800 rows gave errors that differ by .2 % (docs/notes/choosing.md).
 _MAX_ROWS, _MAX_DISTANCES = 300, 16_000_000
@@ -89,7 +89,9 @@ def fit_tuned(
     start, factors, fits = _start(rows, member), [], []
     for number in range(int(half.max(initial=0)) + 1):
         others = np.flatnonzero(half != number) if half.any() else np.arange(m)
-        found = start if m < _FEW_ROWS else tuned(rows[others], f[others], start, variables)
+        found = (
+            start if m < _FEW_ROWS else tuned(rows[others], f[others], start, variables, member.iterations)
+        )
         factors.append(found.factors)
         fits.append(fit_kernels(rows.times(found.factors), f, [_component(found, rows)], preset, centres))
 
@@ -123,7 +125,7 @@ def _component(found: Parameters, rows: Weighted) -> Component:
     return Component(SemiLinear(base, found.linear * len(found.factors)), Ridge(found.penalty / diagonal))
 
 
-def tuned(rows: Weighted, f: Array, start: Parameters, labels: Indices) -> Parameters:
+def tuned(rows: Weighted, f: Array, start: Parameters, labels: Indices, iterations: int) -> Parameters:
     """The parameters with the smallest leave-one-out error of f (m, g), from these on.
 
     `labels` (q,) are equal for columns that have one factor in common.
@@ -138,7 +140,7 @@ def tuned(rows: Weighted, f: Array, start: Parameters, labels: Indices) -> Param
         jac=True,
         method="L-BFGS-B",
         bounds=[(-bound, bound)] * size,
-        options={"maxiter": _ITERATIONS},
+        options={"maxiter": iterations},
     )
     return problem.parameters(found.x) if np.isfinite(found.fun) else start
 
