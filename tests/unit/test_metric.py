@@ -21,12 +21,14 @@ from manifill._fillers.metric import (
     regression,
     targets,
 )
+from manifill._fillers.metric import filler as sweeps
 from manifill._fillers.metric import tuned as tuning
 from manifill._fillers.metric.copies import linear_copies
 from manifill._fillers.metric.near import NearFit
 from manifill._fillers.metric.preset import FIVE, NEAR, TWO, is_near
 from manifill._fillers.metric.regression import fit, learned_weights
 from manifill._fillers.metric.rows import Rows, Weighted, lengthened
+from manifill._fillers.metric.shares import sums_of
 from manifill._fillers.metric.trees import Forest
 from manifill._fillers.metric.tuned import Parameters
 from manifill._fillers.sweep import Component
@@ -203,6 +205,17 @@ class TestTuned:
 
 
 class TestTrees:
+    def test_products_stay_positive_semi_definite(self):
+        rng = np.random.default_rng(0)
+        fills = rng.standard_normal((3, 50))
+        fills[2] = fills[1] + 1e-3 * rng.standard_normal(50)
+        for excess in ([0.0, 0.0, 20.0], [0.0, 5.0, 20.0]):
+            left_out = fills[:, :, None]
+            noise = np.broadcast_to(np.array(excess)[:, None, None] / 50, left_out.shape)
+            products, _, _ = sums_of(left_out, noise, left_out[0], np.ones(50), np.arange(50) % 5)
+            assert np.linalg.eigvalsh(products.sum(axis=0)).min() >= 0
+            assert products.sum(axis=0)[2, 2] < fills[2] @ fills[2]
+
     def test_values_without_the_row_come_from_trees_that_do_not_know_it(self):
         rng = np.random.default_rng(0)
         X = rng.uniform(-1, 1, (600, 3))
@@ -243,6 +256,20 @@ class TestTrees:
             extension = MetricFiller().extension(fill, Run())
             np.testing.assert_allclose(extension.complete(problem.given), fill.X, atol=1e-9)
             assert bool(extension._regressions[-1]) == bool(most)
+
+    def test_members_with_small_weights_leave_during_the_sweep(self, problem, monkeypatch):
+        fitted, of = [], Forest.of
+        monkeypatch.setattr(Forest, "of", lambda *parts: fitted.append(parts) or of(*parts))
+        for least, most in ((0.0, 9), (2.0, 5)):  # weights are smaller than 2
+            monkeypatch.setattr(sweeps, "_MIN_LARGEST_SHARE", least)
+            fitted.clear()
+            fill = filled(problem, finish=(TWO[1], Trees(2)), most=2)
+            assert 4 <= len(fitted) <= most
+            assert (fill.sweeps[-1].shares[:, -1] > 0).sum() <= len(fitted)
+            assert (fill.sweeps[-1].shares[:, 0] > 0).any()
+            extension = MetricFiller().extension(fill, Run())
+            np.testing.assert_allclose(extension.complete(problem.given), fill.X, atol=1e-9)
+        assert len(fitted) < 9
 
     def test_members_are_in_the_order_of_their_fits(self):
         members = (Trees(2), Tuned(), *NEAR, *TWO)

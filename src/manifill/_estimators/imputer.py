@@ -74,8 +74,8 @@ class IGHImputer(TransformerMixin, BaseEstimator):
         any order, at any steps. If `times` is given and `layout` is not, the layout is `Learned()`.
     effort : {"fast", "balanced", "best"}, default="balanced"
         How much time to spend, if kernel, solver and method are not given (docs/guide/choosing.md). "fast"
-        makes one sweep with two kernels; "balanced" up to three sweeps (five of long tables), with a tuned
-        kernel and nearest rows in the last; "best" up to six, with more kernels, and trees for long tables.
+        makes one sweep with two kernels; "balanced" up to six sweeps (five of long tables), with a tuned
+        kernel in the last, and nearest rows and trees for long tables; "best" up to six, with more kernels.
     estimate : {"mean", "median"}, default="mean"
         What missing values are filled with: their expected value, which has the smallest squared error, or
         their median, which has the smallest absolute error. Categories are the same with both, and so are

@@ -8,13 +8,13 @@ with the smallest error on known entries that are left out.
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
-from manifill._arrays import Array, Mask, to_numpy
+from manifill._arrays import Array, Indices, Mask, to_numpy
 from manifill._fillers.base import Extension, Fill, Run, Status, SweepRecord
 from manifill._fillers.metric.copies import Copies, fit_on_copy, limited, linear_copies
 from manifill._fillers.metric.newrows import MetricExtension
@@ -23,20 +23,20 @@ from manifill._fillers.metric.parts import Kernels
 from manifill._fillers.metric.preset import EFFORTS, Member, Preset, Trees, in_order, is_near
 from manifill._fillers.metric.regression import Fitted, Regression, learned_weights
 from manifill._fillers.metric.rows import Rows
+from manifill._fillers.metric.shares import ROW_FOLDS, Sums, of_members, sums_of, weights_by_pool
 from manifill._ordering import Groups
 from manifill._problem import Problem
-from manifill._stacking import stack_by_group
 from manifill._threads import Workers, share
 
-# Folds of the rows. With weights of members found on all rows, left-out entries look better than they are:
-# on 500 rows of noise by 1.3 % of the error. Set by hand, not tuned.
-_ROW_FOLDS = 5
 # Rows from which near rows are a component: in shorter tables most rows are near. Set by hand, not tuned.
 _MIN_NEAR_ROWS = 200
 # The smallest error of a column, in standard deviations, that sweeps are compared by.
 _MIN_ERROR = 1e-6
 # Members whose mean weight is smaller are not used in later sweeps.
 _MIN_SHARE = 0.03
+# Members whose weights are all smaller, in the groups that a sweep has visited so far, are not used for its
+# other groups. It is decided from so many groups on. Set by hand, not tuned.
+_MIN_LARGEST_SHARE, _MIN_VISITED = 0.1, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +83,28 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What the visits of a stage have in common."""
+    """What the visits of a stage have in common.
+
+    `used` are the positions of the members that are used in the stage; all in the first one.
+    """
 
     copies: Copies
     members: tuple[Member, ...]
+    used: Indices
     centres: int
     errors: Array
     last: bool
+
+    def without(self, shares: Array) -> "_Task":
+        """The task without members whose shares (G, C) in G visited groups are all small.
+
+        The first member stays.
+        """
+        if len(shares) < _MIN_VISITED:
+            return self
+        large = shares[:, self.used].max(axis=0) >= _MIN_LARGEST_SHARE
+        large[0] = True
+        return replace(self, used=self.used[large])
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +149,7 @@ class MetricFiller:
                 (*self._members(fill), *(self._usable(self.preset.finish, fill) if last else ()))
             )
             centres = self.preset.finish_centres if last else self.preset.centres
-            task = _Task(copies, members, centres, copies.errors(problem), last)
+            task = _Task(copies, members, np.arange(len(members)), centres, copies.errors(problem), last)
             with Workers(run.n_jobs):
                 swept = self._sweep(problem, groups, state, task, run)
             if swept is None:
@@ -170,7 +185,7 @@ class MetricFiller:
         weights, copies = state.weights, task.copies
         visits: dict[int, _Visit] = {}
         shares = np.zeros((len(groups), len(task.members)))
-        sums: dict[int, _Sums] = {}
+        sums: dict[int, Sums] = {}
         pools = problem.predictors.pools(problem.M)
         for stage in stages(copies.fold, groups, problem.predictors.helping):
             copies = replace(copies, Z=state.Z, hidden=state.hidden)
@@ -182,11 +197,15 @@ class MetricFiller:
                 return None
             now = {position: one for position, one in zip(stage, found, strict=True) if one is not None}
             sums |= {one: self._sums(problem, copies, groups[one], now[one]) for one in stage}
-            blends = _weights_by_pool(sums, stage, groups, pools)
+            blends = weights_by_pool(sums, stage, groups, pools)
             for number, position in enumerate(stage):
-                shares[position] = blends[0, number]
+                shares[position, task.used] = blends[0, number]
                 self._put(problem, copies, groups[position], now[position], blends[:, number], state)
             visits |= now
+            deciding = [one for one in visits if problem.predictors.deciding[groups[one][0]]]
+            before, task = task.used, task.without(shares[deciding])
+            stay = np.flatnonzero(np.isin(before, task.used))
+            sums = {one: of_members(own, stay) for one, own in sums.items()}
         ordered = [visits[position] for position in range(len(groups))]
         if not task.last:
             state.weights = np.array(
@@ -222,10 +241,11 @@ class MetricFiller:
         M = problem.M[copies.rows]
         known, unknown = np.flatnonzero(~M[:, first]), np.flatnonzero(M[:, first])
         missing = np.flatnonzero(problem.M[:, first])
-        C, g, k = len(task.members), len(group), len(known)
+        members = tuple(task.members[one] for one in task.used)
+        C, g, k = len(members), len(group), len(known)
         hidden, of_own = np.zeros((C, B, 0 if task.last else len(unknown), g)), np.zeros((C, k, g))
         slopes = not task.last
-        used = task.errors, task.members, self.preset, task.centres
+        used = task.errors, members, self.preset, task.centres
         fitted = fit_on_copy(problem, copies, group, weights, *used, slopes)
         if fitted is None:
             nothing = np.zeros((C, k, g))
@@ -238,24 +258,17 @@ class MetricFiller:
             alone = bool((copies.fold == own).sum() == g)
             its_copy = Rows(copies.hidden[own, known], M[known] | (copies.fold == own))
             of_own = fitted.left_out if alone else fitted.without_own(its_copy)
+        fitted = replace(fitted, regression=replace(fitted.regression, members=task.used))
         kept = fitted.without_parts() if _holds_trees(task.members) else fitted
         return _Visit(kept, values, fitted.left_out, fitted.excess, hidden, of_own)
 
-    def _sums(self, problem: Problem, copies: Copies, group: Sequence[int], visit: _Visit) -> "_Sums":
+    def _sums(self, problem: Problem, copies: Copies, group: Sequence[int], visit: _Visit) -> Sums:
         """Products of the left-out values of a group, for each fold of the rows."""
         known = np.flatnonzero(~problem.M[copies.rows, group[0]])
-        rows, fold = copies.rows[known], known % _ROW_FOLDS
-        truth, found = problem.Z[rows][:, list(group)], visit.left_out
+        rows = copies.rows[known]
         weight = np.ones(len(rows)) if self.odds is None else self.odds[rows, group[0]]
-        products, projections, entries = [], [], []
-        for number in range(_ROW_FOLDS):
-            own = fold == number
-            weighted = found[:, own] * weight[own, None]
-            product = np.einsum("ckg,ekg->ce", weighted, found[:, own])
-            products.append(product - np.diag(np.einsum("ckg,k->c", visit.excess[:, own], weight[own])))
-            projections.append(np.einsum("ckg,kg->c", weighted, truth[own]))
-            entries.append(weight[own].sum())
-        return np.array(products), np.array(projections), np.array(entries)
+        truth = problem.Z[rows][:, list(group)]
+        return sums_of(visit.left_out, visit.excess, truth, weight, known % ROW_FOLDS)
 
     def _put(
         self,
@@ -266,7 +279,7 @@ class MetricFiller:
         blends: Array,
         state: _State,
     ) -> None:
-        """Write the blended values of a group into the state; `blends` (1 + F, C) as in `_weights`."""
+        """Write the blended values of a group into the state; `blends` (1 + F, C) as in `shares`."""
         columns, first = np.array(group), group[0]
         M = problem.M[copies.rows, first]
         known, unknown = np.flatnonzero(~M), np.flatnonzero(M)
@@ -275,7 +288,7 @@ class MetricFiller:
         state.Z[np.ix_(missing, columns)] = limited(
             problem, np.tensordot(blends[0], visit.missing, 1), columns
         )
-        of_fold = np.einsum("kc,ckg->kg", blends[1 + known % _ROW_FOLDS], visit.left_out)
+        of_fold = np.einsum("kc,ckg->kg", blends[1 + known % ROW_FOLDS], visit.left_out)
         state.left_out[np.ix_(known, columns)] = limited(problem, of_fold, columns)
         if visit.hidden.shape[2] == len(unknown):
             B, own = len(state.hidden), int(copies.fold[first])
@@ -317,38 +330,9 @@ class MetricFiller:
         return MetricExtension(self.preset, fill)
 
 
-_Sums = tuple[Array, Array, Array]
-"""Products, projections and numbers of entries of a group, for each fold of the rows."""
-
-
 def _holds_trees(members: Sequence[Member]) -> bool:
     """Are there trees among the members? They take too much memory to be kept."""
     return any(isinstance(one, Trees) for one in members)
-
-
-def _weights(sums: Sequence[_Sums], last: int) -> Array:
-    """(1 + F, last, C), weights of the members for the `last` groups, shrunk towards those of all.
-
-    The first are found on all rows, the others on the rows outside each of F folds.
-    """
-    parts = [np.stack(one, axis=1) for one in zip(*sums, strict=True)]
-    products, projections, entries = (one.sum(axis=0) for one in parts)
-    found = [stack_by_group(products, projections, entries, last)]
-    for own_products, own_projections, own_entries in zip(*parts, strict=True):
-        others = products - own_products, projections - own_projections, entries - own_entries
-        found.append(stack_by_group(*others, last))
-    return np.stack(found)
-
-
-def _weights_by_pool(sums: Mapping[int, _Sums], stage: Sequence[int], groups: Groups, pools: Mask) -> Array:
-    """(1 + F, G, C), as in `_weights`, for G groups of a stage; each learns from the groups of its pool."""
-    pool_of = {one: tuple(p for p in sums if pools[groups[one][0], groups[p][0]]) for one in stage}
-    found: dict[int, Array] = {}
-    for pool in dict.fromkeys(pool_of.values()):
-        own = [one for one in stage if pool_of[one] == pool]
-        weights = _weights([sums[p] for p in (*(p for p in pool if p not in own), *own)], len(own))
-        found |= dict(zip(own, np.moveaxis(weights, 1, 0), strict=True))
-    return np.stack([found[one] for one in stage], axis=1)
 
 
 def _errors_of_columns(problem: Problem, copies: Copies, left_out: Array) -> Array:

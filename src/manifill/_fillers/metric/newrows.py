@@ -1,7 +1,7 @@
 """New rows, filled by the regressions of every sweep."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,12 +44,16 @@ class MetricExtension:
 
     def _fitted(self, sweep: MetricSweep, positions: Sequence[int]) -> list[Regression | None]:
         """The regressions of the groups at these positions."""
-        problem, used = self.fill.problem, (sweep.errors, sweep.members, self.preset, sweep.centres)
+        problem = self.fill.problem
 
         def one(position: int) -> Regression | None:
             group, weights = self.fill.groups[position], sweep.weights[position]
+            members = np.flatnonzero(sweep.shares[position])
+            used = sweep.errors, [sweep.members[i] for i in members], self.preset, sweep.centres
+            if not members.size:
+                return None
             found = fit_on_copy(problem, sweep.copies, group, weights, *used)
-            return None if found is None else found.regression
+            return None if found is None else replace(found.regression, members=members)
 
         with Workers():
             return share(one, positions)
@@ -78,6 +82,7 @@ class MetricExtension:
                     values = np.zeros((len(rows), len(columns)))
                     if regression is not None:
                         found = regression.at(Rows(before[rows], M[rows]))
-                        values = limited(problem, np.tensordot(sweep.shares[position], found, 1), columns)
+                        own_shares = sweep.shares[position, regression.members]
+                        values = limited(problem, np.tensordot(own_shares, found, 1), columns)
                     Z[np.ix_(rows, columns)] = values
         return Z * np.where(M, fill.shrinkage * problem.predictors.informed(M), 1.0)

@@ -36,12 +36,14 @@ class Regression:
     weights : (q,), their weights.
     errors : (q,), root mean square errors of their imputed values.
     parts : fits of the members.
+    members : (C,), their positions among the members of the sweep.
     """
 
     used: Indices
     weights: Array
     errors: Array
     parts: tuple[Part, ...]
+    members: Indices
 
     def weighted(self, rows: Rows) -> Weighted:
         """The predictors of rows, with their weights."""
@@ -131,7 +133,8 @@ def fit(
             fits.append(fit_tuned(weighted, f, member, preset, centres, variables[used]))
         if isinstance(member, Trees):
             fits.append(Forest.of(of(completed), f, member).fitted(weighted))
-    regression = Regression(used, weights[used], errors[used], tuple(one.part for one in fits))
+    parts, positions = tuple(one.part for one in fits), np.arange(len(members))
+    regression = Regression(used, weights[used], errors[used], parts, positions)
     without = tuple(one.without_own for one in fits)
     tuned = [one.part.mean_factors for one in fits if isinstance(one.part, TunedKernels)]
     strength = np.zeros(len(weights))
