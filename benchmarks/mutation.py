@@ -46,6 +46,8 @@ CPU_LIMIT, LIMIT = 60, 600
 """Seconds, of the processor and of the clock, after which a mutant counts as noticed: it does not end."""
 MEMORY = 6 << 30
 """Bytes that a mutant may use."""
+LARGE = 20
+"""Larger constants are doubled, others increased by one."""
 
 COMPARISONS = {
     ast.Lt: ast.LtE,
@@ -117,7 +119,8 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
         boolean = ast.Or if isinstance(node.op, ast.And) else ast.And
         yield f"→ {boolean.__name__}", lambda n: setattr(n, "op", boolean())
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        value = not node.value if isinstance(node.value, bool) else node.value + 1
+        large = abs(node.value) > LARGE  # one more row of 4,000,000 cannot be noticed, twice as many can
+        value = not node.value if isinstance(node.value, bool) else node.value * 2 if large else node.value + 1
         yield f"{node.value} → {value}", lambda n: setattr(n, "value", value)
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
         yield "condition negated", lambda n: setattr(n, "test", ast.UnaryOp(ast.Not(), n.test))
@@ -130,11 +133,12 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
-    """All mutants of a file; annotations and docstrings are left alone."""
+    """All mutants of a file; annotations, decorators and docstrings are left alone."""
     tree = ast.parse(path.read_text())
     skipped = set()
     for node in ast.walk(tree):
-        for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+        annotations = (getattr(node, "annotation", None), getattr(node, "returns", None))
+        for part in (*annotations, *getattr(node, "decorator_list", ())):
             skipped |= {id(one) for one in ast.walk(part)} if part is not None else set()
     lines = _lines_to_run(tree)
     for i, node in enumerate(ast.walk(tree)):
