@@ -39,13 +39,16 @@ def _equal(_slopes: np.ndarray, _groups: Any, allowed: np.ndarray) -> np.ndarray
     return allowed.astype(float)
 
 
+TUNED = EFFORTS["balanced"].short.finish[1:]
+
 # Variant: patches (module, attribute, replacement).
 VARIANTS: dict[str, list[Patch]] = {
     DEFAULTS: [],
-    "all predictors count alike": [*_changed(finish=NEAR), (filler, "learned_weights", _equal)],
-    "no tuned kernel": _changed(finish=NEAR),
-    "no nearest rows": _changed(finish=EFFORTS["balanced"].short.finish[1:]),
-    "one kernel and a tuned one": _changed(first=TWO[:1], rest=TWO[:1]),
+    "all predictors count alike": [*_changed(finish=TWO[1:]), (filler, "learned_weights", _equal)],
+    "no tuned kernel": _changed(finish=TWO[1:]),
+    "no second kernel in the last sweep": _changed(finish=TUNED),
+    "two kernels in all sweeps": _changed(first=TWO, rest=TWO, finish=TUNED),
+    "nearest rows in the last sweep too": _changed(finish=(TWO[1], *NEAR, *TUNED)),
     "one sweep": _changed(most=1),
     "four folds instead of eight": _changed(folds=4),
     "the same weights of kernels for all columns": [(stacking, "_PRIOR_ENTRIES_OF_GROUP", 1e12)],

@@ -120,7 +120,9 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
         yield f"→ {boolean.__name__}", lambda n: setattr(n, "op", boolean())
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         large = abs(node.value) > LARGE  # one more row of 4,000,000 cannot be noticed, twice as many can
-        value = not node.value if isinstance(node.value, bool) else node.value * 2 if large else node.value + 1
+        value = (
+            not node.value if isinstance(node.value, bool) else node.value * 2 if large else node.value + 1
+        )
         yield f"{node.value} → {value}", lambda n: setattr(n, "value", value)
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
         yield "condition negated", lambda n: setattr(n, "test", ast.UnaryOp(ast.Not(), n.test))
