@@ -119,10 +119,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
         boolean = ast.Or if isinstance(node.op, ast.And) else ast.And
         yield f"→ {boolean.__name__}", lambda n: setattr(n, "op", boolean())
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        large = abs(node.value) > LARGE  # one more row of 4,000,000 cannot be noticed, twice as many can
-        value = (
-            not node.value if isinstance(node.value, bool) else node.value * 2 if large else node.value + 1
-        )
+        value = not node.value if isinstance(node.value, bool) else _next(node.value)
         yield f"{node.value} → {value}", lambda n: setattr(n, "value", value)
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
         yield "condition negated", lambda n: setattr(n, "test", ast.UnaryOp(ast.Not(), n.test))
@@ -132,6 +129,11 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
         getattr(node, "value", None), ast.Constant | ast.Yield | ast.YieldFrom
     ):
         yield "statement removed", None
+
+
+def _next(value: float) -> float:
+    """Another number: one more row of 4,000,000 cannot be noticed, twice as many can."""
+    return 2 * value if abs(value) > LARGE else value + 1
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
