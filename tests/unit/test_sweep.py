@@ -255,6 +255,7 @@ class TestStopping:
         assert rule(self.records(1, 0.5, 0.49)) is None
         assert rule(self.records(1, 0.5, 0.49, 0.48)) is Status.PLATEAU
         assert rule(self.records(1, 0.5, 0.49, 0.3)) is None
+        assert Plateau(patience=2, share=0.5)(self.records(1, 0.5, 0.5)) is Status.PLATEAU  # half is not less
 
     def test_limits(self):
         assert SweepLimit(3)(self.records(1, 1)) is None

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,18 @@ def test_noisy_rows_have_wider_intervals():
     low, high = IGHImputer(random_state=0).fit(X).intervals(0.9)
     without_noise, with_noise = (np.isnan(X[:, 0]) & (noisy == which) for which in (0, 1))
     assert (high - low)[with_noise, 0].mean() > 1.3 * (high - low)[without_noise, 0].mean()
+
+
+def test_expected_errors_do_not_depend_on_the_unit_of_the_weights_of_held_out_entries():
+    rng = np.random.default_rng(3)
+    X = curve(rng, 120)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    errors = IGHImputer(random_state=0).fit(X).result_.errors
+    evidence = errors.evidence
+    uneven = replace(errors, evidence=replace(evidence, weight=evidence.weight * (1 + evidence.rows % 3)))
+    lighter = replace(uneven, evidence=replace(uneven.evidence, weight=uneven.evidence.weight / 1e4))
+    np.testing.assert_allclose(lighter.expected, uneven.expected, rtol=1e-9)
+    assert lighter._power == uneven._power != 1.0
 
 
 def test_bounds_hold_for_intervals_and_draws():
