@@ -260,6 +260,7 @@ class TestTrees:
     def test_members_with_small_weights_leave_during_the_sweep(self, problem, monkeypatch):
         fitted, of = [], Forest.of
         monkeypatch.setattr(Forest, "of", lambda *parts: fitted.append(parts) or of(*parts))
+        monkeypatch.setattr(sweeps, "_MIN_VISITED", 4)
         for least, most in ((0.0, 9), (2.0, 5)):  # weights are smaller than 2
             monkeypatch.setattr(sweeps, "_MIN_LARGEST_SHARE", least)
             fitted.clear()

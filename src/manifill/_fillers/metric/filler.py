@@ -35,8 +35,9 @@ _MIN_ERROR = 1e-6
 # Members whose mean weight is smaller are not used in later sweeps.
 _MIN_SHARE = 0.03
 # Members whose weights are all smaller, in the groups that a sweep has visited so far, are not used for its
-# other groups. It is decided from so many groups on. Set by hand, not tuned.
-_MIN_LARGEST_SHARE, _MIN_VISITED = 0.1, 4
+# other groups, from so many visited groups on. Set by hand: with 4 groups the error of airfoil (6 columns, best
+# effort) was 8 % higher.
+_MIN_LARGEST_SHARE, _MIN_VISITED = 0.1, 8
 
 
 @dataclass(frozen=True, eq=False)

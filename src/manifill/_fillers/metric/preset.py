@@ -181,7 +181,7 @@ _BALANCED = Preset(
 _BEST = Preset(
     first=FIVE,
     rest=(*FIVE, Tuned()),
-    finish=(*NEAR, Tuned(gaussian=True)),
+    finish=(*NEAR, Tuned(gaussian=True), Trees(10)),
     most=6,
     gain=0.02,
     folds=12,
