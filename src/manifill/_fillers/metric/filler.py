@@ -35,7 +35,7 @@ _MIN_ERROR = 1e-6
 # Members whose mean weight is smaller are not used in later sweeps.
 _MIN_SHARE = 0.03
 # Members whose weights are all smaller, in the groups that a sweep has visited so far, are not used for its
-# other groups, from so many visited groups on. Set by hand: with 4 groups the error of airfoil (6 columns, best
+# other groups, from so many visited groups on. Set by hand: with 4 the error of airfoil (6 columns, best
 # effort) was 8 % higher.
 _MIN_LARGEST_SHARE, _MIN_VISITED = 0.1, 8
 
