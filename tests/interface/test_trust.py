@@ -159,6 +159,15 @@ class TestFormatsThatCannotHoldTheTable:
         read = pd.read_parquet if output.endswith("parquet") else pd.read_feather
         assert read(folder / output)["a"].astype(str).tolist() == cells
 
+    def test_control_characters_around_numbers_do_not_fit_into_sheets(self, folder):
+        """Such numbers are written as text."""
+        (folder / "c.csv").write_text(
+            "a,b,c\n,$43.7\x1d,1180591620939579517417\n1,$88.84,1180591620969881619862\n"
+        )
+        result = manifill("impute", "c.csv", "-o", "out.xlsx", folder=folder)
+        assert result.returncode == 2
+        assert "column 'b' has a control character" in result.stderr
+
     def test_carriage_returns_do_not_fit_into_sheets(self, folder):
         """Readers of .xlsx files take a carriage return for a line feed."""
         (folder / "cr.csv").write_text('t,b\n"a\rb",1\nc,2\n"a\rb",\nc,4\n', newline="")

@@ -230,6 +230,8 @@ def check_fits(table: FrameFile, path: Path) -> None:
         if table.origin.workbook is None:
             for name, values in zip(table.names, table.typed({}).columns, strict=True):
                 check_times(name, values)
+                if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+                    check_text(name, values.unique().to_pylist())
     for name in table.names if kind in (*EXCEL, *NUMPY) else ():
         column: Any = table.column(name)
         exact = getattr(column, "exact", None)
