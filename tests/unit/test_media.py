@@ -395,6 +395,15 @@ class TestErrors:
         with pytest.raises(InvalidInput, match=r"a\.tif cannot be read as a TIFF"):
             read_pictures(tmp_path / "a.tif")
 
+    @pytest.mark.filterwarnings("error")
+    def test_large_pictures_are_read_without_a_warning(self, tmp_path, monkeypatch):
+        Image.fromarray(np.zeros((20, 30), np.uint8)).save(tmp_path / "a.gif")
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 500)
+        assert len(read_pictures(tmp_path / "a.gif").names) == 1
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 200)
+        with pytest.raises(InvalidInput, match="exceeds limit"):
+            read_pictures(tmp_path / "a.gif")
+
     def test_tiff_files_that_do_not_say_where_their_pixels_are_are_refused(self, tmp_path):
         Image.fromarray(np.ones((12, 11), bool)).save(tmp_path / "a.tif")
         content = bytearray((tmp_path / "a.tif").read_bytes())

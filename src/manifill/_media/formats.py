@@ -6,6 +6,7 @@ A PNG file is written instead, and the change is reported, if the original forma
 
 import io
 import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,12 @@ def read_picture(path: Path) -> tuple[Pixels, Pixels | None, Origin]:
     Image = pillow()
     imagecodecs()  # needed to write PNG files: fail before the work if it is not installed
     try:
-        with Image.open(path) as picture:
-            return _read(path, picture)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", Image.DecompressionBombWarning
+            )  # it refuses larger ones
+            with Image.open(path) as picture:
+                return _read(path, picture)
     except ManifillError:
         raise
     except Exception as error:  # Pillow raises nearly anything on a broken file
