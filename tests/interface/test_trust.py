@@ -159,6 +159,13 @@ class TestFormatsThatCannotHoldTheTable:
         read = pd.read_parquet if output.endswith("parquet") else pd.read_feather
         assert read(folder / output)["a"].astype(str).tolist() == cells
 
+    def test_control_characters_in_categories_do_not_fit_into_sheets(self, folder):
+        categories = pd.Categorical(["a\x01b", "c", None, "c"] * 5)
+        pd.DataFrame({"t": categories, "x": np.arange(20.0)}).to_parquet(folder / "c.parquet")
+        result = manifill("impute", "c.parquet", "-o", "out.xlsx", folder=folder)
+        assert result.returncode == 2
+        assert "column 't' has a control character" in result.stderr
+
     def test_control_characters_around_numbers_do_not_fit_into_sheets(self, folder):
         """Such numbers are written as text."""
         (folder / "c.csv").write_text(

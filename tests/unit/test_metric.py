@@ -88,6 +88,12 @@ class TestFitsThatLeaveOut:
         exact, near = ExactFit.of(K.copy(), self.f, 0.1), CentresFit.of(K, K, self.f, 0.1)
         np.testing.assert_allclose(K @ near.coefficients, K @ exact.coefficients, atol=1e-4)
 
+    def test_the_influence_of_a_row_stays_below_1(self):
+        K = self.kernel.gram(3 * self.X)
+        found = CentresFit.of(K, K, self.f, 1e-12)
+        np.testing.assert_array_equal(found.influence, 0.99)
+        assert np.isfinite(found.errors).all()
+
     def test_with_few_centres_errors_are_about_those_of_fits_without_the_row(self):
         rng = np.random.default_rng(1)
         X = rng.standard_normal((400, 2))

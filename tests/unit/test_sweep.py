@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,6 +127,22 @@ class TestStart:
         start = problem.restore(LinearStart(rounds=100, most_rows=400)(problem, rng))
         slope, offset = np.polyfit(x[~M], y[~M], 1)
         np.testing.assert_allclose(start[M, 1], slope * x[M] + offset, atol=0.02)  # up to its shrinkage
+
+    def test_distributions_without_a_fold_hardly_depend_on_its_rows(self, rng):
+        X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(200, 4))
+        folds, other = np.arange(200) % 4, X.copy()
+        other[folds == 2] = other[folds == 2][:, ::-1] * [1, -1, 2, 1]
+        found = []
+        for one in (X, other):
+            problem = Problem.of(X)  # the same means and scales
+            problem = replace(problem, Z=problem.scaling.standardise(one))
+            found.append(LinearStart().distributions(problem, np.random.default_rng(0), folds))
+        (normal, without), (changed, without_changed) = found
+        assert len(without) == len(without_changed) == 4
+        assert np.abs(normal[1] - changed[1]).max() > 0.1
+        for fold, (one, another) in enumerate(zip(without, without_changed, strict=True)):
+            same = np.allclose(one[0], another[0], atol=1e-9) and np.allclose(one[1], another[1], atol=1e-6)
+            assert same == (fold == 2)
 
     def test_linear_start_is_equal_in_chunks_and_similar_from_a_sample(self, rng, monkeypatch):
         X = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, 5))
