@@ -278,6 +278,23 @@ class TestTrees:
             np.testing.assert_allclose(extension.complete(problem.given), fill.X, atol=1e-9)
         assert len(fitted) < 9
 
+    def test_columns_without_members_are_within_bounds_for_new_rows(self):
+        """Also if the mean is not: fits of a loaded model, which have only members with weight, give the same."""
+        X = np.column_stack([friedman(60, 0, 3), np.linspace(10, 20, 60)])
+        X[:5, 4], X[5:10, 0] = np.nan, np.nan
+        bounds = np.array([[-np.inf] * 5, [np.inf] * 4 + [5.0]])
+        fill = filled(Problem.of(X, bounds=bounds), most=2)
+        for share in (0.5, 0.0):
+            results = []
+            for kept in (True, False):
+                changed = [replace(one, shares=share * one.shares) for one in fill.sweeps]
+                changed = changed if kept else [replace(one, regressions=()) for one in changed]
+                extension = MetricFiller().extension(replace(fill, sweeps=tuple(changed)), Run())
+                results.append(extension._swept(fill.problem.Z, fill.problem.M))
+            np.testing.assert_array_equal(*results)
+            column = next(j for j in range(5) if np.isfinite(fill.problem.bounds[1, j]))
+            assert (results[0][fill.problem.M[:, column], column] < -1).all()
+
     def test_members_are_in_the_order_of_their_fits(self):
         members = (Trees(2), Tuned(), *NEAR, *TWO)
         assert in_order(members) == (*TWO, *NEAR, Tuned(), Trees(2))

@@ -80,9 +80,7 @@ def read_picture(path: Path) -> tuple[Pixels, Pixels | None, Origin]:
     imagecodecs()  # needed to write PNG files: fail before the work if it is not installed
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", Image.DecompressionBombWarning
-            )  # it refuses larger ones
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # it refuses larger ones
             with Image.open(path) as picture:
                 return _read(path, picture)
     except ManifillError:

@@ -83,6 +83,6 @@ class MetricExtension:
                     if regression is not None:
                         found = regression.at(Rows(before[rows], M[rows]))
                         own_shares = sweep.shares[position, regression.members]
-                        values = limited(problem, np.tensordot(own_shares, found, 1), columns)
-                    Z[np.ix_(rows, columns)] = values
+                        values = np.tensordot(own_shares, found, 1)
+                    Z[np.ix_(rows, columns)] = limited(problem, values, columns)
         return Z * np.where(M, fill.shrinkage * problem.predictors.informed(M), 1.0)
