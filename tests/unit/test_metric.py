@@ -279,7 +279,7 @@ class TestTrees:
         assert len(fitted) < 9
 
     def test_columns_without_members_are_within_bounds_for_new_rows(self):
-        """Also if the mean is not: fits of a loaded model, which have only members with weight, give the same."""
+        """Also if the mean is not; loaded models, whose fits have only members with weight, give the same."""
         X = np.column_stack([friedman(60, 0, 3), np.linspace(10, 20, 60)])
         X[:5, 4], X[5:10, 0] = np.nan, np.nan
         bounds = np.array([[-np.inf] * 5, [np.inf] * 4 + [5.0]])
