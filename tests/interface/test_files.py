@@ -673,6 +673,13 @@ class TestTypedFiles:
         table = pd.read_csv(tmp_path / "out.csv", dtype=str)
         assert table["x_low"][3][:4] < "2001" < table["x_high"][3][:4]
 
+    def test_infinite_intervals_of_arrow_times_are_times_of_python(self):
+        moments = [datetime.datetime(2007, 2, 2, 2, 58, 32), datetime.datetime(2013, 10, 8, 9, 57, 16), None]
+        zoned = pa.array(moments, pa.timestamp("ms", "America/New_York"))
+        frame = pa.table({"t": [5.0, 16.0, -5.0], "x": zoned})
+        low, high = TableImputer(time="t").fit(frame).intervals(0.9)
+        assert low["x"].to_pylist()[2].year <= 2 < 9999 <= high["x"].to_pylist()[2].year
+
     @pytest.mark.parametrize("zone", ["", "Z"])
     def test_microseconds_of_late_times_written_as_text(self, tmp_path, zone):
         moments = [f"24{i:02}-06-06 11:03:53.8560{i:02}{zone}" for i in range(ROWS)]

@@ -6,6 +6,7 @@ import narwhals as nw
 import numpy as np
 
 from manifill._arrays import Array, Indices
+from manifill.tables.times import FIRST_TIME, LAST_TIME
 from manifill.tables.variables import Plain
 
 # Largest time that fits into 64 bits as nanoseconds, in microseconds, less a margin of 1000 s.
@@ -24,13 +25,19 @@ def microseconds(moments: Any) -> Array:
 
 
 def times(series: Any, values: Plain) -> Any:
-    """Microseconds as dates or times of the type of a pyarrow column."""
+    """Microseconds as dates or times of the type of a pyarrow column.
+
+    They are clipped to the years 1 to 9999, which Python has, and to the range of the column if it is wider.
+    """
     import pyarrow as pa
 
-    kind = nw.to_native(series).type
+    column = nw.to_native(series)
+    kind, known = column.type, microseconds(column)
     unit, zone = getattr(kind, "unit", "us"), getattr(kind, "tz", None)
     limit = MAX_NS_TIME if unit == "ns" else 2.0**62
-    moments = pa.array(np.clip(np.round(values.astype(np.float64)), -limit, limit).astype(np.int64))
+    low = max(-limit, known.min(initial=FIRST_TIME))
+    high = min(limit, known.max(initial=LAST_TIME))
+    moments = pa.array(np.clip(np.round(values.astype(np.float64)), low, high).astype(np.int64))
     if pa.types.is_date(kind):
         return moments.cast(pa.timestamp("us")).cast(kind, safe=False)
     return moments.cast(pa.timestamp("us", zone)).cast(kind, safe=False)

@@ -169,12 +169,16 @@ class Encoding:
         """Lowest and highest possible value of every encoded column.
 
         Without given limits, quantities are bounded by 0 if all observed values are ≥ 0, else not at all.
+        Dates are not: their 0, the beginning of 1970, means nothing.
         """
         pairs: list[tuple[float, float]] = []
         for field in self:
             low, high = field.variable.bounds(X[:, field.columns])
             if isinstance(field.variable, Quantity) and field.variable.limits is None:
-                lowest = 0.0 if low[0] >= 0 and not field.variable.log else -np.inf
+                bounded = (
+                    low[0] >= 0 and not field.variable.log and field.kind not in ("date", "date and time")
+                )
+                lowest = 0.0 if bounded else -np.inf
                 low, high = np.array([lowest]), np.array([np.inf])
             pairs += zip(low.tolist(), high.tolist(), strict=True)
         return pairs
