@@ -198,11 +198,14 @@ def _renumbered(records: tuple[SweepRecord, ...], before: int) -> tuple[SweepRec
 
 
 def _blend_of(base: Fitted, fills: dict[str, Fill]) -> Array:
-    """The weighted sum of the fills; if some are not there yet, the other weights are scaled up."""
+    """The weighted sum of the fills; if some are not there yet, the other weights are scaled up.
+
+    Without any fill, because none has weight, it is the column means.
+    """
     problem = base.problem
     weights = {name: base.weights.get(name, 0.0) for name in fills}
     total, done = sum(base.weights.values()), sum(weights.values())
-    Z: Array = to_numpy(list(fills.values())[-1].Z)
+    Z: Array = to_numpy(list(fills.values())[-1].Z) if fills else problem.Z
     if done:
         shares = {name: weight * total / done for name, weight in weights.items() if weight}
         Z = np.sum([share * to_numpy(fills[name].Z) for name, share in shares.items()], axis=0)

@@ -311,3 +311,12 @@ class TestExtension:
             np.testing.assert_array_equal(known.complete(row, moment), expected)
         with_time, without = known.complete(row, moment), known.complete(row)
         assert np.abs(with_time - without).max() > 0.1
+
+
+def test_without_a_method_that_helps_columns_get_their_means():
+    """On columns of noise the weights of all methods may be 0, and then none of them runs."""
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    X[::4, 0] = np.nan
+    problem = Problem.of(X, moments=np.arange(30.0))
+    *_, last = _fitting.run_all(_fitting.unfilled(problem, (), Run()), [], Run(), np.random.default_rng(0))
+    np.testing.assert_allclose(last.fill.X[::4, 0], np.nanmean(X[:, 0]))
